@@ -1,0 +1,122 @@
+"""What a plan promises the analyst, from the spec's assumptions alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pldp.combine import (
+    LINEAR_METHODS,
+    Levels,
+    estimate_levels,
+    linear_variance,
+    linear_weights,
+    noise_variances,
+    spread,
+)
+from pldp.inference import Recipe, apply
+from pldp.plan import AttributePlan, Plan
+from pldp.protocol import Counts, Floats
+from pldp.simulate import draw_levels, draw_support, whole_counts
+
+SIMULATIONS = 400
+_MOST_USERS = 10**12
+_MOST_BUDGET = 1000.0
+_HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class LevelCost:
+    """What the analyst pays when people choose a level."""
+
+    level: str
+    standard_error: float
+    """Typical standard error of this level's own estimate."""
+    everyone: float
+    """Typical standard error of the histogram if everybody chose this level."""
+    information: float
+    """What one user at this level tells, as a share of what one at the weakest level tells."""
+
+
+def typical(standard_error: Floats) -> float:
+    """One number for an attribute: the root mean square over its values."""
+    return float(np.sqrt(np.mean(np.square(standard_error))))
+
+
+def predict_linear(attribute: AttributePlan, method: str, sizes: Counts, frequency: Floats) -> Floats:
+    """Standard error of `sum`, `oc` or `oc+` per value, if levels are chosen independently of the value."""
+    chosen = sizes > 0
+    protocols = tuple(p for p, has_users in zip(attribute.protocols, chosen, strict=True) if has_users)
+    noise = noise_variances(protocols, frequency)
+    between = spread(frequency, int(sizes.sum()))
+    weights = linear_weights(method, sizes[chosen], noise, between)
+    return np.sqrt(linear_variance(weights, sizes[chosen], noise, between))
+
+
+def predict_level(attribute: AttributePlan, level: int, size: int, frequency: Floats) -> Floats:
+    """Standard error of one level's estimate of its own users."""
+    return np.sqrt(attribute.protocols[level].noise_variance(frequency) / max(size, 1))
+
+
+def predict_simulated(
+    attribute: AttributePlan, method: str, recipe: Recipe, sizes: Counts, frequency: Floats, rng: np.random.Generator
+) -> Floats:
+    """Root mean squared error of a biased choice (`op`, post-processing), by simulation; `op` with the truth."""
+    counts = whole_counts(frequency, int(sizes.sum()))
+    truth = counts / counts.sum()
+    levels = _simulate(attribute, counts, sizes, rng)
+    return np.sqrt(np.mean((apply(method, recipe, levels, truth) - truth) ** 2, axis=0))
+
+
+def _simulate(attribute: AttributePlan, counts: Counts, sizes: Counts, rng: np.random.Generator) -> Levels:
+    dealt = draw_levels(counts, sizes, SIMULATIONS, rng)
+    return estimate_levels(draw_support(dealt, attribute.protocols, rng), sizes, attribute.protocols)
+
+
+def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> tuple[LevelCost, ...]:
+    n_users = int(sizes.sum())
+    told = [
+        float(np.mean(1 / (protocol.noise_variance(frequency) + spread(frequency, n_users))))
+        for protocol in attribute.protocols
+    ]
+    return tuple(
+        LevelCost(
+            level=level.level,
+            standard_error=typical(predict_level(attribute, i, int(sizes[i]), frequency)),
+            everyone=typical(predict_level(attribute, i, n_users, frequency)),
+            information=told[i] / max(told),
+        )
+        for i, level in enumerate(attribute.levels)
+    )
+
+
+def worst_error(plan: Plan, users: int | None = None) -> float:
+    """The largest typical standard error over attributes, before any post-processing (and of `oc+` where it is `op`)."""
+    method = plan.recipe.method if plan.recipe.method in LINEAR_METHODS else "oc+"
+    sizes = plan.expected_sizes(users)
+    return max(typical(predict_linear(a, method, sizes, a.frequencies)) for a in plan.attributes)
+
+
+def users_for(plan: Plan, target: float) -> int | None:
+    """The fewest users that reach the target at this budget."""
+    low, high = len(plan.levels), _MOST_USERS
+    if worst_error(plan, high) > target:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if worst_error(plan, middle) <= target else (middle + 1, high)
+    return low
+
+
+def budget_for(plan_at: Callable[[Fraction], Plan], target: float) -> float | None:
+    """The smallest total budget that reaches the target with the expected users."""
+    low, high = 1e-6, _MOST_BUDGET
+    if worst_error(plan_at(Fraction(str(high)))) > target:
+        return None
+    for _ in range(_HALVINGS):
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if worst_error(plan_at(Fraction(str(middle)))) <= target else (middle, high)
+    return high

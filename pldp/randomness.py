@@ -1,0 +1,99 @@
+"""The only source of randomness: an AES-CTR keystream, and exact Bernoulli bits made from it.
+
+A release keys its stream from the kernel; an evaluation may key one from a seed. Everything else is the same code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Self
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from pldp.exact import BITS
+
+Words = NDArray[np.uint64]
+
+_KEY_BYTES = 16
+_BUFFER_BYTES = 1 << 19  # fits the second-level cache; smaller ones pay more per call
+_BLOCK_BYTES = 16
+_FIRST_PLANES = 8
+_CHUNK_WORDS = _BUFFER_BYTES // 8 // _FIRST_PLANES
+_ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+
+
+class Keystream:
+    """Random words from AES-128 in counter mode, through one reused buffer.
+
+    A stream belongs to the process that made it: a forked copy would repeat every draw, so it refuses to go on.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = Cipher(algorithms.AES(key), modes.CTR(bytes(_BLOCK_BYTES))).encryptor()
+        self._zeros = memoryview(bytes(_BUFFER_BYTES))
+        # update_into asks for one block of slack behind the output.
+        self._buffer = np.empty(_BUFFER_BYTES + _BLOCK_BYTES, dtype=np.uint8)
+        self._pid = os.getpid()
+
+    @classmethod
+    def secure(cls) -> Self:
+        """A fresh stream from the kernel; the only kind a release may use."""
+        return cls(os.urandom(_KEY_BYTES))
+
+    @classmethod
+    def seeded(cls, seed: int, *labels: str | int) -> Self:
+        """A repeatable stream for evaluations and tests; labels keep streams of one seed apart."""
+        material = repr((seed, labels)).encode()
+        return cls(hashlib.sha256(material).digest()[:_KEY_BYTES])
+
+    def words(self, count: int) -> Words:
+        """`count` random words (at most one buffer), valid until the next call."""
+        if os.getpid() != self._pid:
+            raise RuntimeError("a keystream was inherited through fork: make a fresh one in every process")
+        size = 8 * count
+        self._cipher.update_into(self._zeros[:size], self._buffer.data)
+        return self._buffer[:size].view(np.uint64)
+
+
+def bernoulli_bits(threshold: int, n_bytes: int, stream: Keystream) -> NDArray[np.uint8]:
+    """`n_bytes` of packed bits, each one with probability exactly threshold / 2^64.
+
+    Each bit compares a 64-bit uniform with the threshold, most significant bit first, 64 bits a word operation:
+    one random word decides one binary digit of 64 comparisons. After eight digits 1 in 256 comparisons is still a
+    tie; only words that hold a tie go on, so a bit costs about ten random bits instead of 64, and nothing is rounded.
+    """
+    out = np.zeros(-(-n_bytes // 8), dtype=np.uint64)
+    for start in range(0, out.size, _CHUNK_WORDS):
+        less = out[start : start + _CHUNK_WORDS]
+        tied = np.full(less.size, _ONES)
+        _compare(threshold, 0, _FIRST_PLANES, tied, less, stream)
+        where = np.flatnonzero(tied)
+        tied = tied[where]
+        digit = _FIRST_PLANES
+        while where.size and digit < BITS:
+            part = less[where]
+            _compare(threshold, digit, digit + _FIRST_PLANES, tied, part, stream)
+            less[where] = part
+            still = np.flatnonzero(tied)
+            where, tied = where[still], tied[still]
+            digit += _FIRST_PLANES
+    return out.view(np.uint8)[:n_bytes]
+
+
+def _compare(threshold: int, first: int, last: int, tied: Words, less: Words, stream: Keystream) -> None:
+    """Decide digits `first`…`last` of the comparison uniform < threshold, in place.
+
+    Where the threshold's digit is 1, a uniform digit 0 makes it less; where it is 0, a uniform digit 1 makes it
+    greater. Random words are symmetric, so `word` stands for whichever of the two decides.
+    """
+    planes = stream.words(tied.size * (last - first)).reshape(last - first, tied.size)
+    for digit, word in enumerate(planes, start=first):
+        if (threshold >> (BITS - 1 - digit)) & 1:
+            np.bitwise_and(tied, word, out=word)
+            np.bitwise_or(less, word, out=less)
+            np.bitwise_xor(tied, word, out=tied)
+        else:
+            np.bitwise_and(tied, word, out=tied)

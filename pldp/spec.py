@@ -1,0 +1,268 @@
+"""The spec: one YAML file a release, validated whole before anything runs. See docs/spec.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import product
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainSerializer, Tag, model_validator
+
+from pldp.exact import parse_ratio
+
+MAX_VALUES = 10_000
+MAX_BUDGET = 1_000
+CROSS = " × "
+
+Ratio = Annotated[Fraction, BeforeValidator(parse_ratio), PlainSerializer(str)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+Value = Annotated[str, BeforeValidator(lambda value: _as_text(value)), Field(min_length=1, max_length=200)]
+
+
+def _as_text(value: object) -> object:
+    """YAML reads `yes` as a truth value and `1` as a number; data are text."""
+    if isinstance(value, bool) or value is None:
+        raise ValueError("must be text: put it in quotes")
+    return str(value) if isinstance(value, int | float) else value
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Csv(Model):
+    """How to read a CSV source. Cells are text; nothing is guessed."""
+
+    delimiter: Annotated[str, Field(min_length=1, max_length=4)] = ","
+    quote: Annotated[str, Field(max_length=1)] = '"'
+    header: bool = True
+    columns: tuple[Name, ...] | None = None
+    comment: Annotated[str, Field(max_length=1)] = ""
+    trim: bool = True
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if not self.header and not self.columns:
+            raise ValueError("needs columns, because header is false")
+        return self
+
+
+class Source(Model):
+    path: str
+    format: Literal["csv", "parquet"] | None = None
+    csv: Csv = Csv()
+    user_id: str | None = None
+    one_row_per_user: bool = False
+
+    @model_validator(mode="after")
+    def _identified(self) -> Self:
+        if (self.user_id is None) == (not self.one_row_per_user):
+            raise ValueError("needs either user_id or one_row_per_user: true; a user in two rows would spend twice")
+        return self
+
+
+class Category(Model):
+    """An attribute with declared values. A null becomes `missing`, an undeclared value becomes `other`."""
+
+    kind: Literal["category"] = "category"
+    name: Name
+    column: str | None = None
+    values: Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_VALUES)]
+    missing: Value | None = None
+    other: Value | None = None
+    assumed: tuple[Ratio, ...] | None = None
+    only_in_crosstabs: bool = False
+
+    @model_validator(mode="after")
+    def _declared(self) -> Self:
+        if len(set(self.values)) != len(self.values):
+            raise ValueError("values must differ from each other")
+        for role, value in (("missing", self.missing), ("other", self.other)):
+            if value is not None and value not in self.values:
+                raise ValueError(f"{role} must be one of values (got {value!r})")
+        _check_assumed(self.assumed, len(self.values))
+        return self
+
+
+class Crosstab(Model):
+    """The declared product of attributes: one histogram over their combinations, with a budget of its own."""
+
+    kind: Literal["crosstab"]
+    name: Name
+    of: Annotated[tuple[Name, ...], Field(min_length=2, max_length=4)]
+    assumed: tuple[Ratio, ...] | None = None
+
+
+def _kind(value: Any) -> str:
+    kind = value.get("kind", "category") if isinstance(value, dict) else getattr(value, "kind", "category")
+    return str(kind)
+
+
+Attribute = Annotated[Annotated[Category, Tag("category")] | Annotated[Crosstab, Tag("crosstab")], Discriminator(_kind)]
+
+
+def _is_whole(shares: Iterable[Fraction]) -> bool:
+    """Whether shares sum to one, as far as a person writes decimals."""
+    return abs(sum(shares, Fraction()) - 1) <= Fraction(1, 1000)
+
+
+def _check_assumed(assumed: tuple[Fraction, ...] | None, size: int) -> None:
+    if assumed is None:
+        return
+    if len(assumed) != size:
+        raise ValueError(f"assumed needs one frequency a value ({size}, got {len(assumed)})")
+    if min(assumed) < 0 or not _is_whole(assumed):
+        raise ValueError(
+            f"assumed must be non-negative and sum to 1 (got a sum of {float(sum(assumed, Fraction())):g})"
+        )
+
+
+class Budget(Model):
+    total: Annotated[Ratio, Field(gt=0, le=MAX_BUDGET)]
+    allocation: Literal["optimal", "equal"] | dict[Name, Annotated[Ratio, Field(gt=0, le=1)]] = "optimal"
+
+
+class Levels(Model):
+    """What a user may choose, and where the choice stands."""
+
+    choices: Annotated[dict[Name, Annotated[Ratio, Field(gt=0, le=1)]], Field(min_length=1, max_length=16)] = Field(
+        default={"high": Fraction(1, 3), "mid": Fraction(1, 2), "low": Fraction(1)}
+    )
+    column: str | dict[Name, str] | None = None
+    assigned: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
+    missing: Name | None = None
+    visibility: Literal["public"] = "public"
+
+    @property
+    def strictest(self) -> str:
+        return min(self.choices, key=lambda level: self.choices[level])
+
+    @model_validator(mode="after")
+    def _placed(self) -> Self:
+        if len(self.choices) > 1 and (self.column is None) == (self.assigned is None):
+            raise ValueError("needs either column (where users' choices stand) or assigned (shares drawn for a study)")
+        if max(self.choices.values()) != 1:
+            raise ValueError("choices must give 1, the whole budget, to the weakest level: the rest is never spent")
+        if self.missing is not None and self.missing not in self.choices:
+            raise ValueError(f"missing must be one of choices (got {self.missing!r})")
+        _check_shares("assigned", self.assigned, self.choices)
+        return self
+
+
+def _check_shares(field: str, shares: dict[str, Fraction] | None, choices: dict[str, Fraction]) -> None:
+    if shares is None:
+        return
+    unknown = set(shares) - set(choices)
+    if unknown:
+        raise ValueError(f"{field} names levels that choices does not have: {', '.join(sorted(unknown))}")
+    if not _is_whole(shares.values()):
+        raise ValueError(f"{field} must sum to 1 (got {float(sum(shares.values(), Fraction())):g})")
+
+
+class Expected(Model):
+    """What the plan may assume, since it never sees the data."""
+
+    users: Annotated[int, Field(ge=1, le=1_000_000_000)] = 100_000
+    levels: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
+
+
+class Reference(Model):
+    """What `op` measures its error against. `truth` exists only in an evaluation."""
+
+    kind: Literal["truth", "public", "previous"]
+    path: str | None = None
+
+    @model_validator(mode="after")
+    def _found(self) -> Self:
+        if (self.kind == "public") != (self.path is not None):
+            raise ValueError("needs path exactly when kind is public (a CSV of attribute, value, frequency)")
+        return self
+
+
+class Combination(Model):
+    method: Literal["sum", "oc", "oc+", "op", "op-exact"] = "oc+"
+    disagreement: Literal["sum", "refuse"] = "sum"
+    alpha: Annotated[float, Field(gt=0, le=0.2)] = 1e-3
+    reference: Reference | None = None
+    steps: Annotated[int, Field(ge=1, le=1000)] = 20
+    sum_to_one: bool = False
+
+    @model_validator(mode="after")
+    def _referenced(self) -> Self:
+        if self.method.startswith("op") and self.reference is None:
+            raise ValueError(f"method {self.method} needs a reference: public, previous, or truth in an evaluation")
+        return self
+
+
+class Intervals(Model):
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    target: Literal["users", "population"] = "users"
+
+
+class Gates(Model):
+    minimum_users: Annotated[int, Field(ge=1)] = 1
+
+
+class Retention(Model):
+    vault: Literal["delete", "keep"] = "delete"
+
+
+class Spec(Model):
+    name: Name
+    source: Source
+    attributes: Annotated[tuple[Attribute, ...], Field(min_length=1, max_length=200)]
+    budget: Budget
+    levels: Levels
+    mechanism: Literal["brr"] = "brr"
+    expected: Expected = Expected()
+    combination: Combination = Combination()
+    postprocess: Literal["none", "clip", "norm-sub"] = "norm-sub"
+    intervals: Intervals = Intervals()
+    gates: Gates = Gates()
+    retention: Retention = Retention()
+    schedule: str | None = None
+
+    @property
+    def published(self) -> tuple[Category | Crosstab, ...]:
+        """The attributes that get a histogram."""
+        return tuple(a for a in self.attributes if isinstance(a, Crosstab) or not a.only_in_crosstabs)
+
+    def parts(self, attribute: Category | Crosstab) -> tuple[Category, ...]:
+        """The categories an attribute is made of: itself, or what it crosses."""
+        if isinstance(attribute, Category):
+            return (attribute,)
+        named = {a.name: a for a in self.attributes if isinstance(a, Category)}
+        return tuple(named[name] for name in attribute.of)
+
+    def labels(self, attribute: Category | Crosstab) -> tuple[str, ...]:
+        """Its values, the last part running fastest."""
+        return tuple(CROSS.join(cell) for cell in product(*(part.values for part in self.parts(attribute))))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [attribute.name for attribute in self.attributes]
+        if len(set(names)) != len(names):
+            raise ValueError("attributes must have different names")
+        categories = {a.name for a in self.attributes if isinstance(a, Category)}
+        for attribute in self.attributes:
+            if isinstance(attribute, Crosstab):
+                unknown = [name for name in attribute.of if name not in categories]
+                if unknown or len(set(attribute.of)) != len(attribute.of):
+                    raise ValueError(f"attributes: {attribute.name}.of must name different category attributes")
+                size = len(self.labels(attribute))
+                if size > MAX_VALUES:
+                    raise ValueError(f"attributes: {attribute.name} has {size} combinations, more than {MAX_VALUES}")
+                _check_assumed(attribute.assumed, size)
+        if not self.published:
+            raise ValueError("attributes must publish at least one histogram")
+        published = {attribute.name for attribute in self.published}
+        if isinstance(self.budget.allocation, dict):
+            if set(self.budget.allocation) != published:
+                raise ValueError("budget.allocation must give a share to every published attribute and to no other")
+            if not _is_whole(self.budget.allocation.values()):
+                raise ValueError("budget.allocation must sum to 1")
+        if isinstance(self.levels.column, dict) and set(self.levels.column) != categories:
+            raise ValueError("levels.column must name a column for every category attribute, or one for all")
+        _check_shares("expected.levels", self.expected.levels, self.levels.choices)
+        return self
