@@ -15,9 +15,13 @@ from pldp.protocol import Counts, Floats, Reports, Values, estimate_shares
 from pldp.randomness import Keystream, bernoulli_bits
 
 _ROWS = 1 << 14  # users whose own bits are set at a time, so that they stay in the cache
-_STRIPES = 255  # reports whose bits add up in one byte
-_STRIPE_ROWS = 128  # a multiple of 8, so that a stripe is whole words at any width
-_LOW_BITS = np.uint64(0x0101_0101_0101_0101)
+_STRIPE_BYTES = 1 << 10  # so that all stripes stay in the cache
+_FOLDS = (  # field width, stripes whose fields add up without carry in twice the width, mask of every other field
+    (np.uint64(1), 3, np.uint64(0x5555_5555_5555_5555)),
+    (np.uint64(2), 5, np.uint64(0x3333_3333_3333_3333)),
+    (np.uint64(4), 17, np.uint64(0x0F0F_0F0F_0F0F_0F0F)),
+)
+_STRIPES = 3 * 5 * 17
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class BRR:
     name: ClassVar[str] = "brr"
     domain_size: int
     keep: int
+
+    def __post_init__(self) -> None:
+        # Below one half the worst ratio would be the inverse of the one computed here; at 0 or 2^64 it is infinite.
+        if not SCALE // 2 < self.keep < SCALE:
+            raise ValueError("keep must lie strictly between 2^63 and 2^64")
 
     @classmethod
     def for_budget(cls, domain_size: int, epsilon: Fraction) -> Self:
@@ -90,30 +99,37 @@ class BRR:
         padding = 8 * width - self.domain_size
         if padding:
             reports[:, -1] &= np.uint8(0xFF >> padding)
-        # Rows of 1, 2, 4 or 8 bytes are single numbers, three times faster to look up.
-        number = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}.get(width)
-        rows = reports.view(number) if number else reports
-        one_hot = self._one_hot.view(number) if number else self._one_hot
+        # Rows of 1, 2, 4 or 8 bytes are single numbers, whose bits are faster shifted than looked up.
+        number = np.dtype(f"<u{width}") if width in (1, 2, 4, 8) else None
         for start in range(0, n, _ROWS):
-            # mode="clip" skips the bounds check already made above.
-            rows[start : start + _ROWS] ^= one_hot.take(values[start : start + _ROWS], axis=0, mode="clip")
+            own, part = values[start : start + _ROWS], reports[start : start + _ROWS]
+            if number:
+                part.view(number)[:, 0] ^= np.left_shift(1, own.astype(number))
+            else:
+                # mode="clip" skips the bounds check already made above.
+                part ^= self._one_hot.take(own, axis=0, mode="clip")
         return reports
 
     def support(self, reports: Reports) -> Counts:
         width = self.report_bytes
-        counts = np.zeros((8, width), dtype=np.int64)
-        block = _STRIPES * _STRIPE_ROWS
-        whole = len(reports) // block * block
-        for start in range(0, whole, block):
-            # 255 stripes of whole words: the same bit of 255 bytes adds up in one byte without carry.
-            words = reports[start : start + block].reshape(-1).view(np.uint64).reshape(_STRIPES, -1)
-            for bit in range(8):
-                stripes = words >> np.uint64(bit)
-                stripes &= _LOW_BITS
-                sums = np.add.reduce(stripes, axis=0).view(np.uint8)
-                counts[bit] += sums.reshape(-1, width).sum(axis=0, dtype=np.int64)
-        rest = np.unpackbits(reports[whole:], axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
-        return (counts.T.reshape(-1) + rest)[: self.domain_size]
+        # A multiple of 8 rows, so that a stripe is whole words at any width.
+        rows = max(_STRIPE_BYTES // width // 8, 1) * 8
+        block = _STRIPES * rows
+        totals = np.zeros((8, rows * width), dtype=np.int64)
+        for start in range(0, len(reports), block):
+            part = reports[start : start + block]
+            if len(part) < block:
+                part = np.pad(part, ((0, block - len(part)), (0, 0)))
+            # Bits of 3 stripes add up in 2-bit fields, those of 5 in 4-bit fields, those of 17 in bytes.
+            fields = np.ascontiguousarray(part).reshape(1, -1).view(np.uint64)
+            for shift, stripes, mask in _FOLDS:
+                stacked = fields.reshape(len(fields), stripes, -1)
+                halves = np.empty((2, *stacked.shape), dtype=np.uint64)
+                np.bitwise_and(stacked, mask, out=halves[0])
+                np.bitwise_and(stacked >> shift, mask, out=halves[1])
+                fields = np.add.reduce(halves, axis=2).reshape(2 * len(fields), -1)
+            totals += fields.view(np.uint8)
+        return totals.reshape(8, -1, width).sum(axis=1).T.reshape(-1)[: self.domain_size]
 
     def estimate(self, support: Counts, n: int) -> Floats:
         """mpldp Algorithm 2, as shares."""

@@ -19,6 +19,8 @@ def homogeneity(levels: Levels, pooled: Floats) -> Floats:
     χ² of the levels' distance from their common mean, each with covariance C_τ/n_τ. C_τ holds the noise *and* the
     sampling of users (diag f − ffᵀ): the levels are different people, so noise alone would reject for certain at
     large budgets. C_τ is diagonal minus rank one, the common mean's is diagonal plus rank t, so nothing is k × k.
+    Estimates move in steps of one report, so noise below 1/n_τ counts as 1/n_τ: a single flipped bit is no evidence,
+    and C_τ stays invertible however large the budget.
     """
     cells = min(protocol.free_cells for protocol in levels.protocols)
     if levels.n.size == 1 or cells == 0:
@@ -28,6 +30,8 @@ def homogeneity(levels: Levels, pooled: Floats) -> Floats:
     diagonal = np.stack([d[..., :cells] for d, _ in parts], axis=-2)
     factor = np.stack([u[..., :cells] for _, u in parts], axis=-2)
     sizes = levels.n.astype(np.float64)
+    noise = noise_variances(levels.protocols, centre)[..., :cells]
+    diagonal += np.maximum(1 / sizes[:, None] - noise, 0)
     away = (levels.frequencies - centre[..., None, :])[..., :cells]
     # Ω_τ = n_τ C_τ⁻¹ = n_τ (D⁻¹ + D⁻¹u uᵀD⁻¹ / (1 − uᵀD⁻¹u)), Sherman–Morrison.
     lever = factor / diagonal
@@ -54,7 +58,9 @@ def unbiasedness(combined: Combined, levels: Levels, truth: Floats) -> Floats:
     noise = noise_variances(levels.protocols, truth)
     uneven = combined.weights - sizes / sizes.sum()
     finite = n_users / max(n_users - 1, 1)
-    own = (combined.weights**2 * noise / sizes).sum(axis=-2) + (uneven**2 / sizes).sum(axis=-2) * truth * finite
+    # Noise below one report counts as one, as in `homogeneity`.
+    drawn = np.maximum((combined.weights**2 * noise / sizes).sum(axis=-2), 1 / n_users**2)
+    own = drawn + (uneven**2 / sizes).sum(axis=-2) * truth * finite
     shared = uneven * truth * np.sqrt(finite / sizes)
     error = combined.frequency - truth
     minus = np.full(shared.shape[:-1], -1.0)

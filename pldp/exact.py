@@ -8,6 +8,7 @@ compared with a rational lower bound of e^ε, so no rounding error can hide an o
 from __future__ import annotations
 
 import math
+import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -27,7 +28,7 @@ def parse_ratio(value: object) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError('must be a number or a fraction such as "1/3"')
     try:
-        return Fraction(str(value).replace(" ", ""))
+        return Fraction(re.sub(r"\s*/\s*", "/", str(value)))
     except (ValueError, ZeroDivisionError):
         raise ValueError('must be a finite number or a fraction such as "1/3"') from None
 

@@ -18,6 +18,9 @@ from pldp.protocol import Counts, Floats, PureProtocol
 from pldp.simulate import whole_counts
 from pldp.spec import Category, Crosstab, Ratio, Spec
 
+FAMILY = 1e-5
+"""The most probable all gates together are to refuse a correct release; half of it is the homogeneity test's."""
+
 PROTOCOLS: dict[str, Callable[..., PureProtocol]] = {BRR.name: BRR}
 
 
@@ -81,6 +84,7 @@ class Plan(Frozen):
     expected_users: int
     expected_shares: tuple[float, ...]
     minimum_users: int = Field(ge=1)
+    one_level_for_all: bool
 
     @property
     def sha256(self) -> str:
@@ -118,7 +122,10 @@ def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
             method=spec.combination.method,
             postprocess=spec.postprocess,
             disagreement=spec.combination.disagreement,
-            alpha=spec.combination.alpha,
+            # A fallback costs only precision, so it may come early; a refusal shares the gates' false alarms.
+            alpha=spec.combination.alpha
+            if spec.combination.disagreement == "sum"
+            else FAMILY / 2 / len(published),
             confidence=spec.intervals.confidence,
             population=spec.intervals.target == "population",
             steps=spec.combination.steps,
@@ -127,6 +134,7 @@ def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
         expected_users=spec.expected.users,
         expected_shares=tuple(float(shares.get(level, 0)) for level in choices),
         minimum_users=spec.gates.minimum_users,
+        one_level_for_all=not isinstance(spec.levels.column, dict),
     )
 
 

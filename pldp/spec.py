@@ -163,7 +163,7 @@ def _check_shares(field: str, shares: dict[str, Fraction] | None, choices: dict[
 class Expected(Model):
     """What the plan may assume, since it never sees the data."""
 
-    users: Annotated[int, Field(ge=1, le=1_000_000_000)] = 100_000
+    users: Annotated[int, Field(ge=1, lt=1_000_000_000)] = 100_000
     levels: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
 
 
@@ -253,6 +253,8 @@ class Spec(Model):
                 size = len(self.labels(attribute))
                 if size > MAX_VALUES:
                     raise ValueError(f"attributes: {attribute.name} has {size} combinations, more than {MAX_VALUES}")
+                if len(set(self.labels(attribute))) != size:
+                    raise ValueError(f"attributes: {attribute.name} has combinations that read alike")
                 _check_assumed(attribute.assumed, size)
         if not self.published:
             raise ValueError("attributes must publish at least one histogram")

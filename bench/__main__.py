@@ -1,0 +1,21 @@
+"""`python -m bench [kernel|peers|scale|groupby]…`: all of them if none is named. Exits 1 if a requirement fails."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+NAMES = ("kernel", "peers", "scale", "groupby")
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        print(f"bench: {', '.join(unknown)} must be one of {', '.join(NAMES)}. Nothing was run.", file=sys.stderr)
+        return 2
+    passed = [import_module(f"bench.{name}").main() for name in names or NAMES]
+    return 0 if all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

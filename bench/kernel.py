@@ -1,0 +1,102 @@
+"""The kernel on one core: random source, perturbation, and the whole way to an estimate, against plain NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from bench.common import Measure, cpu_medians, publish
+from pldp.brr import BRR
+from pldp.protocol import Floats, Values
+from pldp.randomness import Keystream, Words
+
+DOMAINS = {16: 4_000_000, 100: 1_000_000}
+CHUNK = 1 << 16
+PLAIN_CHUNKS = (1 << 10, 1 << 13, CHUNK)  # ours and the two that suit float arrays better; the fastest one counts
+SOURCE_WORDS = 1 << 16
+SOURCE_CALLS = 4_000
+ROUNDS = 9
+REQUIRED = 2.0
+
+
+class CountedKeystream(Keystream):
+    """Knows how much was drawn from it."""
+
+    drawn = 0
+
+    def words(self, count: int) -> Words:
+        self.drawn += 8 * count
+        return super().words(count)
+
+
+def main() -> bool:
+    measures = []
+    for size, users in DOMAINS.items():
+        measures += _measure(size, users)
+    note = (
+        f"ε = 1, one process, users per CPU-second, {ROUNDS} interleaved rounds, medians. Plain NumPy: "
+        "PCG64, random((n, k)) < q in chunks, own bit flipped, the fastest chunk of three."
+    )
+    return publish("kernel", "Kernel", measures, note)
+
+
+def _measure(size: int, users: int) -> list[Measure]:
+    values = np.random.default_rng(42).integers(0, size, users).astype(np.uint16)
+    protocol = BRR.for_budget(size, Fraction(1))
+    stream = Keystream.secure()
+    plain = {f"plain {chunk}": partial(_plain, protocol, values, chunk) for chunk in PLAIN_CHUNKS}
+    taken = cpu_medians(
+        {
+            "source": lambda: _source(stream),
+            "perturb": lambda: _perturb(protocol, values, stream),
+            "whole": lambda: _whole(protocol, values, stream),
+            **plain,
+        },
+        ROUNDS,
+    )
+    counted = CountedKeystream.secure()
+    _perturb(protocol, values, counted)
+    source = 8 * SOURCE_WORDS * SOURCE_CALLS / taken["source"]
+    fastest = min(taken[name] for name in plain)
+    case = f"k = {size}: "
+    return [
+        Measure(case + "bare AES-CTR source", source, "B/s"),
+        Measure(case + "perturb, reports discarded", users / taken["perturb"], "/s"),
+        Measure(case + "plain NumPy, reports discarded", users / fastest, "/s"),
+        Measure(case + "perturb / plain NumPy", fastest / taken["perturb"], "×", REQUIRED),
+        Measure(case + "perturb, keep, count, estimate", users / taken["whole"], "/s"),
+        Measure(case + "random bytes a report byte", counted.drawn / users / protocol.report_bytes),
+        Measure(case + "of the source's speed, perturb", 100 * counted.drawn / source / taken["perturb"], " %"),
+        Measure(case + "of the source's speed, all", 100 * counted.drawn / source / taken["whole"], " %"),
+    ]
+
+
+def _chunks(values: Values, chunk: int) -> Iterator[Values]:
+    return (values[start : start + chunk] for start in range(0, values.size, chunk))
+
+
+def _source(stream: Keystream) -> None:
+    for _ in range(SOURCE_CALLS):
+        stream.words(SOURCE_WORDS)
+
+
+def _perturb(protocol: BRR, values: Values, stream: Keystream) -> None:
+    for part in _chunks(values, CHUNK):
+        protocol.perturb(part, stream)
+
+
+def _whole(protocol: BRR, values: Values, stream: Keystream) -> Floats:
+    kept = [protocol.perturb(part, stream) for part in _chunks(values, CHUNK)]
+    support = np.sum([protocol.support(reports) for reports in kept], axis=0)
+    return protocol.estimate(support, values.size)
+
+
+def _plain(protocol: BRR, values: Values, chunk: int) -> None:
+    rng = np.random.default_rng()
+    rows = np.arange(chunk)
+    for part in _chunks(values, chunk):
+        bits = rng.random((part.size, protocol.domain_size)) < protocol.q
+        bits[rows[: part.size], part] ^= True

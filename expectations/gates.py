@@ -1,0 +1,240 @@
+"""The gates of a release, each a sentence, a small frame, and what Great Expectations must find in it.
+
+Together the gates refuse a correct release with probability at most `FAMILY`. Arithmetic gates never do;
+the statistical ones share it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import great_expectations.expectations as gxe
+import numpy as np
+import pandas as pd
+
+from pldp.checks import total_support, unbiasedness
+from pldp.inference import Histogram
+from pldp.plan import FAMILY, Plan
+from pldp.protocol import Floats
+from tasks.count import Support, Tally
+from tasks.estimate import LevelEstimates
+
+UNBIASED_ALPHA = 0.01
+
+
+@dataclass(frozen=True)
+class Gate:
+    name: str
+    sentence: str
+    frame: pd.DataFrame
+    expectations: tuple[Any, ...]
+    observed: float
+    bound: float
+    false_alarm: float = 0.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a run produced, for the gates to look at. `truth` only in an evaluation."""
+
+    plan: Plan
+    n_users: int
+    partitions: int
+    tallies: tuple[Tally, ...]
+    supports: tuple[Support, ...]
+    estimates: tuple[LevelEstimates, ...]
+    histograms: tuple[Histogram, ...]
+    rows: pd.DataFrame
+    """The histogram rows as they will be published."""
+    truth: dict[str, Floats] | None = None
+
+
+def all_gates(evidence: Evidence) -> tuple[Gate, ...]:
+    plan = evidence.plan
+    gates = (
+        budgets_sum(plan),
+        spend_within_total(plan),
+        exact_epsilon(plan),
+        level_sums(evidence),
+        levels_agree(evidence),
+        errors_usable(evidence.rows),
+        domains_complete(plan, evidence.rows),
+        partitions_once(evidence),
+        everyone_counted(evidence),
+        enough_users(evidence),
+    )
+    return gates if evidence.truth is None else (*gates, unbiased(evidence, evidence.truth))
+
+
+def budgets_sum(plan: Plan) -> Gate:
+    spent = sum((attribute.budget for attribute in plan.attributes), Fraction(0))
+    unspent = float((plan.total - spent) / plan.total)
+    return Gate(
+        "budgets_sum",
+        "Attribute budgets sum to no more than the total, and leave less than a billionth of it unused.",
+        pd.DataFrame({"unspent": [unspent]}),
+        (gxe.ExpectColumnValuesToBeBetween(column="unspent", min_value=0.0, max_value=1e-9),),
+        observed=float(spent),
+        bound=float(plan.total),
+    )
+
+
+def spend_within_total(plan: Plan) -> Gate:
+    left = float(plan.total - plan.worst_total)
+    return Gate(
+        "spend_within_total",
+        "No user can spend more than the total budget, whatever levels they choose.",
+        pd.DataFrame({"left": [left]}),
+        (gxe.ExpectColumnValuesToBeBetween(column="left", min_value=0.0),),
+        observed=float(plan.worst_total),
+        bound=float(plan.total),
+    )
+
+
+def exact_epsilon(plan: Plan) -> Gate:
+    levels = [level for attribute in plan.attributes for level in attribute.levels]
+    return Gate(
+        "exact_epsilon",
+        "The exact worst-case ratio of every mechanism is at most e to its budget, compared as rational numbers.",
+        pd.DataFrame({"kept": [level.keeps_promise for level in levels]}),
+        (gxe.ExpectColumnValuesToBeInSet(column="kept", value_set=[True]),),
+        observed=max(level.exact_epsilon / level.nominal_epsilon for level in levels),
+        bound=1.0,
+    )
+
+
+def level_sums(evidence: Evidence) -> Gate:
+    tails = [
+        total_support(int(support.counts[i].sum()), protocol.total_law(int(support.n[i])))
+        for attribute, support in zip(evidence.plan.attributes, evidence.supports, strict=True)
+        for i, protocol in enumerate(attribute.protocols)
+        if support.n[i] > 0
+    ]
+    bound = FAMILY / 2 / len(tails)
+    return Gate(
+        "level_sums",
+        "Every level's estimates sum to one within what its noise allows.",
+        pd.DataFrame({"tail": tails}),
+        (gxe.ExpectColumnValuesToBeBetween(column="tail", min_value=bound),),
+        observed=min(tails),
+        bound=bound,
+        false_alarm=FAMILY / 2,
+    )
+
+
+def levels_agree(evidence: Evidence) -> Gate:
+    recipe = evidence.plan.recipe
+    may_fall_back = recipe.disagreement == "sum"
+    settled = [h.agreed or (may_fall_back and h.method == "sum") for h in evidence.histograms]
+    return Gate(
+        "levels_agree",
+        "The levels of an attribute estimate the same histogram, or the combination that needs no agreement was used."
+        if may_fall_back
+        else "The levels of an attribute estimate the same histogram.",
+        pd.DataFrame({"settled": settled}),
+        (gxe.ExpectColumnValuesToBeInSet(column="settled", value_set=[True]),),
+        observed=min(h.agreement for h in evidence.histograms),
+        bound=recipe.alpha,
+        false_alarm=0.0 if may_fall_back else FAMILY / 2,
+    )
+
+
+def errors_usable(rows: pd.DataFrame) -> Gate:
+    columns = ("frequency", "standard_error", "ci_low", "ci_high", "unbiased_frequency")
+    finite = rows.loc[:, list(columns)].replace([np.inf, -np.inf], np.nan)
+    return Gate(
+        "errors_usable",
+        "Every estimate is finite and has a positive, finite standard error.",
+        finite,
+        (
+            *(gxe.ExpectColumnValuesToNotBeNull(column=column) for column in columns),
+            gxe.ExpectColumnValuesToBeBetween(column="standard_error", min_value=0.0, strict_min=True),
+        ),
+        observed=float(finite["standard_error"].min(skipna=False)),
+        bound=0.0,
+    )
+
+
+def domains_complete(plan: Plan, rows: pd.DataFrame) -> Gate:
+    declared = [(attribute.name, value) for attribute in plan.attributes for value in attribute.values]
+    return _once(
+        "domains_complete",
+        "Every declared value of every attribute is published exactly once, and no other.",
+        declared,
+        zip(rows["attribute"], rows["value"], strict=True),
+    )
+
+
+def partitions_once(evidence: Evidence) -> Gate:
+    expected = [
+        (attribute.name, level.level, partition)
+        for attribute in evidence.plan.attributes
+        for level in attribute.levels
+        for partition in range(evidence.partitions)
+    ]
+    return _once(
+        "partitions_once",
+        "Every partition of every attribute and level was counted exactly once.",
+        expected,
+        ((tally.attribute, tally.level, tally.partition) for tally in evidence.tallies),
+    )
+
+
+def everyone_counted(evidence: Evidence) -> Gate:
+    totals = [int(support.n.sum()) for support in evidence.supports]
+    return Gate(
+        "everyone_counted",
+        "Every attribute has exactly one report from every user.",
+        pd.DataFrame({"n_reports": totals}),
+        (gxe.ExpectColumnValuesToBeInSet(column="n_reports", value_set=[evidence.n_users]),),
+        observed=float(min(totals)),
+        bound=float(evidence.n_users),
+    )
+
+
+def enough_users(evidence: Evidence) -> Gate:
+    minimum = evidence.plan.minimum_users
+    return Gate(
+        "enough_users",
+        "At least as many users took part as the spec asks for.",
+        pd.DataFrame({"n_users": [evidence.n_users]}),
+        (gxe.ExpectColumnValuesToBeBetween(column="n_users", min_value=minimum),),
+        observed=float(evidence.n_users),
+        bound=float(minimum),
+    )
+
+
+def unbiased(evidence: Evidence, truth: dict[str, Floats]) -> Gate:
+    p_values = [
+        float(unbiasedness(histogram.unbiased, found.levels, truth[found.attribute]))
+        for found, histogram in zip(evidence.estimates, evidence.histograms, strict=True)
+    ]
+    bound = UNBIASED_ALPHA / len(p_values)
+    return Gate(
+        "unbiased",
+        "The unbiased estimates differ from the truth by no more than their errors explain, all values jointly.",
+        pd.DataFrame({"p_value": p_values}),
+        (gxe.ExpectColumnValuesToBeBetween(column="p_value", min_value=bound),),
+        observed=min(p_values),
+        bound=bound,
+        false_alarm=UNBIASED_ALPHA,
+    )
+
+
+def _once(name: str, sentence: str, expected: list[Any], found: Iterable[Any]) -> Gate:
+    """Each expected thing exactly once and nothing else: strangers are given a count that cannot pass."""
+    times = Counter(found)
+    counted = [times.pop(thing, 0) for thing in expected] + [-n for n in times.values()]
+    wrong = sum(n != 1 for n in counted)
+    return Gate(
+        name,
+        sentence,
+        pd.DataFrame({"times": counted}),
+        (gxe.ExpectColumnValuesToBeInSet(column="times", value_set=[1]),),
+        observed=float(wrong),
+        bound=0.0,
+    )

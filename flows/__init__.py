@@ -1,0 +1,1 @@
+"""What runs: the release, the evaluation, and the command line. A flow reads as the list of its stages."""

@@ -1,0 +1,78 @@
+"""The stages that a release and an evaluation share, up to the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import polars as pl
+from prefect.futures import PrefectFuture, as_completed
+
+from flows.progress import report
+from pldp.inference import Histogram
+from pldp.protocol import Floats
+from tasks.combine import References, combine
+from tasks.count import Support, Tally, add_up, count
+from tasks.estimate import LevelEstimates, estimate
+from tasks.ingest import Ingested
+from tasks.perturb import perturb
+from tasks.run import Run
+from tasks.tables import histogram_rows
+from tasks.validate import validate
+
+if TYPE_CHECKING:
+    from expectations.runner import Verdict
+
+BATCHES = 16
+"""Task runs a level: enough to keep cores busy and show progress, few enough not to cost."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    supports: tuple[Support, ...]
+    estimates: tuple[LevelEstimates, ...]
+    histograms: tuple[Histogram, ...]
+    rows: pl.DataFrame
+    verdicts: tuple[Verdict, ...]
+
+
+def draw(run: Run, ingested: Ingested) -> None:
+    """Perturb: one task run a privacy level and batch of partitions."""
+    batches = _batches(ingested.partitions)
+    _gather(
+        "perturb",
+        [perturb.submit(run, level, batch, ingested.partitions) for level in run.plan.levels for batch in batches],
+    )
+
+
+def conclude(
+    run: Run, ingested: Ingested, references: References | None, truth: dict[str, Floats] | None = None
+) -> Outcome:
+    """Everything right of the trust boundary: count, estimate, combine, validate."""
+    tallied = _gather("count", [count.submit(run, batch) for batch in _batches(ingested.partitions)])
+    tallies: tuple[Tally, ...] = tuple(tally for batch in tallied for tally in batch)
+    supports = add_up(run, tallies)
+    estimates = estimate(run, supports)
+    report("estimate", 1)
+    histograms = combine(run, estimates, references)
+    report("combine", 1)
+    rows = histogram_rows(run.plan, estimates, histograms)
+    verdicts = validate(run, ingested, tallies, supports, estimates, histograms, rows, truth)
+    report("validate", 1)
+    return Outcome(supports, estimates, histograms, rows, verdicts)
+
+
+def _batches(partitions: int) -> list[Sequence[int]]:
+    size = -(-partitions // BATCHES)
+    return [range(start, min(start + size, partitions)) for start in range(0, partitions, size)]
+
+
+def _gather(stage: str, futures: Iterable[PrefectFuture[T]]) -> list[T]:
+    """Wait for all, reporting progress; the first failure is raised as it is."""
+    waiting = list(futures)
+    for done, _ in enumerate(as_completed(waiting), start=1):
+        report(stage, done, len(waiting))
+    return [future.result() for future in waiting]

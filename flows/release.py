@@ -1,0 +1,97 @@
+"""The release: from a spec and its source to published, validated histograms."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from prefect import flow
+from prefect.artifacts import create_table_artifact
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.pipeline import conclude, draw
+from flows.progress import report
+from pldp.exact import float_above
+from tasks.combine import References, previous_references, public_references
+from tasks.home import Home
+from tasks.ingest import ingest
+from tasks.publish import publish, status_of
+from tasks.run import Run, open_run
+from tasks.specfile import SpecFile, load_spec
+from tasks.tables import budget_rows, level_rows
+
+MANUAL = "manual"
+
+
+@dataclass(frozen=True)
+class Released:
+    release_id: str
+    status: str
+    resumed: bool
+    """Whether the release was there already and nothing was drawn."""
+
+
+def release(
+    spec_path: Path, home: Path, *, slot: str = MANUAL, source: Path | None = None, wait: bool = False
+) -> Released:
+    """Run one release under the home's lock; the same identity resumes or is found done."""
+    load_spec(spec_path, source)  # refuse a bad spec before anything starts
+    prepared = Home(home).prepare()
+    with prepared.locked(wait):
+        return release_flow(str(spec_path), str(home), slot, None if source is None else str(source))
+
+
+@flow(name="release", task_runner=ThreadPoolTaskRunner(max_workers=2), persist_result=False, validate_parameters=False)
+def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | None = None) -> Released:
+    """The way of the data. Parameters are paths and names: they end up in the orchestration database."""
+    file = load_spec(Path(spec_path), None if source is None else Path(source))
+    run = open_run(Home(Path(home)), file, slot)
+    done = status_of(run.home, run.release_id)
+    if done is not None:
+        return Released(run.release_id, done, resumed=True)
+    references = _references(run, file)
+    ingested = ingest(run, file)
+    report("ingest", 1)
+    _record_spend(run)
+    draw(run, ingested)
+    outcome = conclude(run, ingested, references)
+    budgets = budget_rows(run.plan, outcome.supports)
+    tables = {
+        "histograms": outcome.rows,
+        "level_estimates": level_rows(run.plan, outcome.estimates),
+        "budgets": budgets,
+    }
+    status = publish(run, ingested.n_users, tables, outcome.verdicts)
+    report("publish", 1)
+    if status == "published":
+        create_table_artifact(outcome.rows.to_dicts(), key="histograms", description=f"Release {run.release_id}")
+        create_table_artifact(budgets.to_dicts(), key="budgets", description=f"Budgets of {run.release_id}")
+    if file.spec.retention.vault == "delete":
+        shutil.rmtree(run.vault.parent, ignore_errors=True)
+    return Released(run.release_id, status, resumed=False)
+
+
+def _references(run: Run, file: SpecFile) -> References | None:
+    reference = file.spec.combination.reference
+    if reference is None:
+        return None
+    if reference.path is not None:
+        return public_references(file, reference.path)
+    return previous_references(run.home.results, run.plan)
+
+
+def _record_spend(run: Run) -> None:
+    """Before the first draw: a release that is refused later has spent all the same."""
+    plan = run.plan
+    run.home.record_spend(
+        {
+            "release_id": run.release_id,
+            "name": plan.name,
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "unit": plan.unit,
+            "budget": float_above(plan.worst_total),
+            "plan_sha256": plan.sha256,
+        }
+    )

@@ -1,0 +1,78 @@
+"""The privacy statement that goes with every release, for machines and people."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from pldp.exact import float_above, log_above
+from pldp.plan import Plan
+
+
+def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, Any]:
+    """What is promised to whom, exactly; nothing in it depends on anybody's values."""
+    worst_ratio = Fraction(1)
+    for attribute in plan.attributes:
+        worst_ratio *= max(level.protocol.worst_ratio for level in attribute.levels)
+    return {
+        "release_id": release_id,
+        "name": plan.name,
+        "plan_sha256": plan.sha256,
+        "guarantee": "local differential privacy, personalised by level",
+        "unit": plan.unit,
+        "neighbours": "two values of one user's row, at the same chosen levels",
+        "n_users": n_users,
+        "total_budget": float_above(plan.total),
+        "worst_total": {
+            "nominal_epsilon": float_above(plan.worst_total),
+            "exact_epsilon": log_above(worst_ratio),
+            "meaning": "a user who chose the weakest level everywhere; everybody else spends less",
+        },
+        "by_level": {
+            level: float_above(sum((a.levels[i].budget for a in plan.attributes), Fraction(0)))
+            for i, level in enumerate(plan.levels)
+        },
+        "attributes": [
+            {
+                "attribute": attribute.name,
+                "made_of": list(attribute.parts),
+                "values": len(attribute.values),
+                "levels": [
+                    {
+                        "level": level.level,
+                        "mechanism": level.mechanism,
+                        "nominal_epsilon": level.nominal_epsilon,
+                        "exact_epsilon": level.exact_epsilon,
+                    }
+                    for level in attribute.levels
+                ],
+            }
+            for attribute in plan.attributes
+        ],
+        "exposure": _exposure(plan),
+        "public": [
+            "who took part",
+            "how many users chose each level, and which level a user chose",
+            "this statement, the spec and the plan",
+        ],
+        "assumptions": [
+            "whoever holds the vault keeps it: perturbation happens there, on behalf of the users",
+            "a user stands in one row",
+            "every further release of the same users spends its own budget on top of this one",
+        ],
+    }
+
+
+def _exposure(plan: Plan) -> list[dict[str, Any]]:
+    """What a user's attribute is exposed to by all histograms it is part of: cross-tabs add to it."""
+    parts = dict.fromkeys(part for attribute in plan.attributes for part in attribute.parts)
+    return [
+        {
+            "attribute": part,
+            "histograms": [a.name for a in plan.attributes if part in a.parts],
+            "worst_epsilon": float_above(
+                sum((max(level.budget for level in a.levels) for a in plan.attributes if part in a.parts), Fraction(0))
+            ),
+        }
+        for part in parts
+    ]

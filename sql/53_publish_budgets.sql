@@ -1,0 +1,13 @@
+-- grain: release × attribute × level
+CREATE TABLE IF NOT EXISTS budgets (
+    release_id VARCHAR NOT NULL, -- the release
+    attribute VARCHAR NOT NULL, -- what was asked
+    level VARCHAR NOT NULL, -- the level
+    unit VARCHAR NOT NULL, -- what the budget protects: a user or an item; different units are never added
+    mechanism VARCHAR NOT NULL, -- the protocol that spends the budget
+    nominal_epsilon DOUBLE NOT NULL, -- the budget
+    exact_epsilon DOUBLE NOT NULL, -- exact worst case of the realised probabilities, rounded up
+    level_leak DOUBLE, -- what reports reveal about the level itself; null where levels are public
+    share DOUBLE NOT NULL, -- the attribute's share of the total budget
+    n_users BIGINT -- users at this level; null where levels are hidden
+)

@@ -1,0 +1,2 @@
+-- grain: that of the table
+INSERT INTO {table} BY NAME SELECT * FROM rows

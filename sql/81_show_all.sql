@@ -1,0 +1,2 @@
+-- grain: one release, newest first
+SELECT * FROM releases ORDER BY created_at DESC, release_id

@@ -1,0 +1,1 @@
+"""One module a stage, thin shells over pldp: ingest, perturb, count, estimate, combine, validate, publish."""

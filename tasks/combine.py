@@ -1,0 +1,82 @@
+"""Combine: level estimates to one histogram an attribute, with its errors."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from pldp.errors import SpecError
+from pldp.inference import Histogram, estimate_histogram
+from pldp.plan import Plan
+from pldp.protocol import Floats
+from tasks.estimate import LevelEstimates
+from tasks.query import connect, statement
+from tasks.run import Run
+from tasks.specfile import SpecFile
+from tasks.stage import stage
+
+References = Mapping[str, Floats]
+
+
+@stage(retries=2)
+def combine(
+    run: Run, estimates: tuple[LevelEstimates, ...], references: References | None
+) -> tuple[Histogram, ...]:
+    """The recipe of the plan, attribute by attribute.
+
+    The bootstrap behind biased methods simulates from published numbers only, so its generator needs no secret;
+    it follows from the release, and a resumed release gets the same errors.
+    """
+    plan = run.plan
+    histograms = []
+    for found in estimates:
+        reference = None if references is None else references.get(found.attribute)
+        recipe = plan.recipe
+        if reference is None and recipe.method.startswith("op"):
+            recipe = replace(recipe, method="oc+")  # the first release of its name has no previous one
+        digest = hashlib.sha256(f"{run.release_id} {found.attribute}".encode()).digest()
+        rng = np.random.default_rng(int.from_bytes(digest))
+        histograms.append(estimate_histogram(found.levels, recipe, reference, rng))
+    return tuple(histograms)
+
+
+def public_references(file: SpecFile, path: str) -> References:
+    """A table the operator supplies: attribute, value, frequency."""
+    table = file.resolve(path)
+    try:
+        with table.open(encoding="utf-8", newline="") as handle:
+            rows = {(row["attribute"], row["value"]): float(row["frequency"]) for row in csv.DictReader(handle)}
+    except (OSError, KeyError, ValueError, UnicodeDecodeError):
+        raise SpecError(
+            f"{file.path}: combination.reference.path must be a CSV with columns attribute, value, frequency "
+            f"(got {path!r}). Nothing was run."
+        ) from None
+    return _complete(file.plan, rows, f"{file.path}: combination.reference.path {path!r}")
+
+
+def previous_references(results: Path, plan: Plan) -> References | None:
+    """The last published release of the same name, if there is one with the same values."""
+    if not results.exists():
+        return None
+    with connect(results, read_only=True) as connection:
+        rows = connection.execute(statement("40_combine_previous"), {"name": plan.name}).fetchall()
+    found = {(attribute, value): frequency for attribute, value, frequency in rows}
+    if not all((a.name, value) in found for a in plan.attributes for value in a.values):
+        return None
+    return _complete(plan, found, "the previous release")
+
+
+def _complete(plan: Plan, rows: Mapping[tuple[str, str], float], origin: str) -> References:
+    for attribute in plan.attributes:
+        for value in attribute.values:
+            if not np.isfinite(rows.get((attribute.name, value), np.nan)):
+                raise SpecError(
+                    f"{origin} needs a finite frequency for attribute {attribute.name!r}, value {value!r}. "
+                    "Nothing was run."
+                )
+    return {a.name: np.array([rows[a.name, value] for value in a.values]) for a in plan.attributes}

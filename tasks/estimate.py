@@ -1,0 +1,33 @@
+"""Estimate: support to one unbiased histogram a level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pldp.combine import Levels, estimate_levels
+from tasks.count import Support
+from tasks.run import Run
+from tasks.stage import stage
+
+
+@dataclass(frozen=True)
+class LevelEstimates:
+    """The levels of one attribute that somebody chose."""
+
+    attribute: str
+    names: tuple[str, ...]
+    levels: Levels
+
+
+@stage(retries=2)
+def estimate(run: Run, supports: tuple[Support, ...]) -> tuple[LevelEstimates, ...]:
+    """mpldp Algorithm 2 for every attribute."""
+    plan = run.plan
+    return tuple(
+        LevelEstimates(
+            attribute=attribute.name,
+            names=tuple(name for name, size in zip(plan.levels, support.n, strict=True) if size),
+            levels=estimate_levels(support.counts, support.n, attribute.protocols),
+        )
+        for attribute, support in zip(plan.attributes, supports, strict=True)
+    )

@@ -1,0 +1,133 @@
+"""The home: where vault, reports and results of one operator live, and who may touch them."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pldp.errors import HomeError
+
+_KEY_BYTES = 32
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Home:
+    """Folders of a home. Left of the trust boundary (0700): vault, evaluations. Right of it: everything else."""
+
+    root: Path
+
+    @property
+    def vault(self) -> Path:
+        return self.root / "vault"
+
+    @property
+    def evaluations(self) -> Path:
+        return self.root / "evaluations"
+
+    @property
+    def reports(self) -> Path:
+        return self.root / "reports"
+
+    @property
+    def releases(self) -> Path:
+        """One folder a release: spec, plan and privacy statement."""
+        return self.root / "releases"
+
+    @property
+    def results(self) -> Path:
+        """The link analysts open."""
+        return self.root / "results.duckdb"
+
+    @property
+    def ledger(self) -> Path:
+        return self.root / "ledger.jsonl"
+
+    def prepare(self) -> Home:
+        """Make the folders; files that this process makes from now on are the operator's alone."""
+        os.umask(0o077)
+        try:
+            for folder in (self.root, self.vault, self.evaluations, self.reports, self.releases):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in (self.vault, self.evaluations):
+                folder.chmod(0o700)
+        except OSError as error:
+            raise HomeError(
+                f"{self.root}: the home cannot be written ({error.strerror}). "
+                "Give another with --home. Nothing was read or published."
+            ) from None
+        return self
+
+    def key(self) -> bytes:
+        """The home's secret, made once. It keys whatever must identify private data without revealing it."""
+        path = self.vault / "key"
+        if not path.exists():
+            commit(path, os.urandom(_KEY_BYTES))
+        return path.read_bytes()
+
+    @contextmanager
+    def locked(self, wait: bool = False) -> Iterator[None]:
+        """One release a home at a time: the ledger and the results have one writer."""
+        with (self.root / "lock").open("a+") as handle:
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if not wait:
+                        raise HomeError(
+                            f"{self.root}: another release is running in this home. Wait for it, use --wait, "
+                            "or give another with --home. Nothing was read or published."
+                        ) from None
+                    time.sleep(_POLL_SECONDS)
+            yield
+
+    def spends(self) -> list[dict[str, Any]]:
+        """Every budget spent in this home, oldest first."""
+        if not self.ledger.exists():
+            return []
+        return [json.loads(line) for line in self.ledger.read_text().splitlines() if line.endswith("}")]
+
+    def record_spend(self, entry: dict[str, Any]) -> None:
+        """Write the spend down before the first draw; the same release spends once, however often it resumes."""
+        if any(spent["release_id"] == entry["release_id"] for spent in self.spends()):
+            return
+        with self.ledger.open("a") as handle:
+            # A crash may have left half a line; a new one must not continue it.
+            handle.write(("" if _ends_whole(self.ledger) else "\n") + json.dumps(entry) + "\n")
+            handle.flush()
+            os.fsync(handle.fileno())
+
+
+def _ends_whole(path: Path) -> bool:
+    content = path.read_bytes()
+    return not content or content.endswith(b"\n")
+
+
+def commit(path: Path, content: bytes) -> bool:
+    """Create a file whole or not at all, never replacing one that is there. Whether it was this call that did."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        with draft.open("wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        return link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def link(draft: Path, path: Path) -> bool:
+    """Give a finished draft its final name unless somebody was first."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""Perturb: vault to reports. The last stage that reads the vault."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pldp.plan import Plan
+from pldp.protocol import Reports
+from tasks.home import link
+from tasks.ingest import key_range
+from tasks.query import connect, statement
+from tasks.run import Run
+from tasks.stage import stage
+
+
+@stage()
+def perturb(run: Run, level: str, batch: Sequence[int], partitions: int) -> int:
+    """Draw the reports of one privacy level of a batch of partitions; how many were drawn now.
+
+    Drawn once: a report file that is committed is never drawn again, and a second writer that lost the race leaves
+    what is there.
+    """
+    plan = run.plan
+    code = plan.levels.index(level)
+    drawn = 0
+    with connect(run.vault, read_only=True) as vault:
+        for partition in batch:
+            for level_field, attributes in _by_level_field(plan).items():
+                missing = [i for i in attributes if not _file(run, plan, i, level, partition).exists()]
+                if not missing:
+                    continue
+                query = statement(
+                    "20_perturb_values", values=", ".join(f"value_{i}" for i in missing), level=f"level_{level_field}"
+                )
+                keys = key_range(partition, partitions)
+                columns = vault.execute(query, {**keys, "level": code}).fetchnumpy()
+                for i in missing:
+                    protocol = plan.attributes[i].levels[code].protocol
+                    values = np.asarray(columns[f"value_{i}"], dtype=np.uint16)
+                    stream = run.stream(plan.attributes[i].name, level, partition)
+                    drawn += write_reports(_file(run, plan, i, level, partition), protocol.perturb(values, stream))
+    return drawn
+
+
+def _file(run: Run, plan: Plan, attribute: int, level: str, partition: int) -> Path:
+    return run.report_file(plan.attributes[attribute].name, level, partition)
+
+
+def _by_level_field(plan: Plan) -> dict[int, list[int]]:
+    """Attributes by the level column that rules them, so that one query serves all that share it."""
+    if plan.one_level_for_all:
+        return {0: list(range(len(plan.attributes)))}
+    return {i: [i] for i in range(len(plan.attributes))}
+
+
+def write_reports(path: Path, reports: Reports) -> int:
+    """Commit reports exclusively: one row a user, fixed width, nothing else. How many this call committed."""
+    n, width = reports.shape
+    column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), n, [None, pa.py_buffer(np.ascontiguousarray(reports))])
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        # Noise does not compress, and statistics or dictionaries of it tell nobody anything.
+        pq.write_table(
+            pa.table({"report": column}), draft, compression="none", use_dictionary=False, write_statistics=False
+        )
+        with draft.open("rb") as handle:
+            os.fsync(handle.fileno())
+        return n if link(draft, path) else 0
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_reports(path: Path) -> Reports:
+    """The reports of one committed file, (user, byte)."""
+    column = pq.read_table(path, memory_map=False)["report"].combine_chunks()
+    width = column.type.byte_width
+    _, data = column.buffers()
+    array = np.frombuffer(data, dtype=np.uint8)[column.offset * width : (column.offset + len(column)) * width]
+    return array.reshape(len(column), width)

@@ -1,0 +1,128 @@
+"""Publish: one replacement. All tables of a release appear together or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from pldp import __version__
+from pldp.errors import HomeError
+from pldp.statement import privacy_statement
+from tasks.home import Home, commit
+from tasks.query import comments, connect, names, statement
+from tasks.run import Run
+from tasks.stage import stage
+from tasks.tables import validation_rows
+
+if TYPE_CHECKING:
+    from expectations.runner import Verdict
+
+KEPT = 2
+"""Results files kept beside the current one, for analysts who opened them by their own name."""
+
+_NUMBERED = re.compile(r"results-(\d+)\.duckdb")
+
+
+@stage(retries=2)
+def publish(run: Run, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts: tuple[Verdict, ...]) -> str:
+    """Add a release to the results; its status. A refused one leaves its row and its gates, nothing else.
+
+    A repeat finds the release there and changes nothing.
+    """
+    if run.evaluation:
+        raise HomeError("An evaluation knows the truth and cannot be published. Nothing was published.")
+    home = run.home
+    present = status_of(home, run.release_id)
+    if present is not None:
+        return present
+    status = "published" if all(verdict.passed for verdict in verdicts) else "refused"
+    plan = run.plan
+    opened = json.loads((run.folder / "opened.json").read_text())
+    release = pl.DataFrame(
+        {
+            "name": [plan.name],
+            "status": [status],
+            "created_at": [datetime.fromisoformat(opened["at"]).replace(tzinfo=None)],
+            "n_users": [n_users],
+            "spec_sha256": [run.spec_sha256],
+            "plan_sha256": [plan.sha256],
+            "code_version": [__version__],
+        }
+    )
+    rows: dict[str, pl.DataFrame] = {"releases": release, "validations": validation_rows(verdicts)}
+    if status == "published":
+        rows |= tables
+        content = json.dumps(privacy_statement(plan, run.release_id, n_users), indent=2)
+        commit(run.folder / "privacy.json", content.encode())
+    _replace(home, run.release_id, rows)
+    return status
+
+
+def status_of(home: Home, release_id: str) -> str | None:
+    if not home.results.exists():
+        return None
+    with connect(home.results.resolve(), read_only=True) as connection:
+        row = connection.execute(statement("71_publish_present"), {"release_id": release_id}).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _replace(home: Home, release_id: str, rows: Mapping[str, pl.DataFrame]) -> None:
+    """Build the next results file beside the current one, then swap the link.
+
+    Whoever has the current file open keeps it; nobody ever sees half a release.
+    """
+    current = home.results.resolve() if home.results.exists() else None
+    number = 1 + max((int(match[1]) for match in map(_NUMBERED.fullmatch, os.listdir(home.root)) if match), default=0)
+    following = home.root / f"results-{number}.duckdb"
+    draft = home.root / f".results-{os.getpid()}.duckdb"
+    try:
+        if current is not None:
+            shutil.copyfile(current, draft)
+            draft.chmod(0o600)
+        with connect(draft) as connection:
+            connection.execute("BEGIN")
+            for name in names("5"):
+                create = statement(name)
+                connection.execute(create)
+                for comment in comments(create):
+                    connection.execute(comment)
+            for name in names("6"):
+                connection.execute(statement(name))
+            for table, frame in rows.items():
+                stamped = frame.with_columns(release_id=pl.lit(release_id))
+                connection.register("rows", stamped.to_arrow())
+                connection.execute(statement("70_publish_rows", table=table))
+                connection.unregister("rows")
+            connection.execute("COMMIT")
+            connection.execute("CHECKPOINT")
+        draft.chmod(0o444)
+        with draft.open("rb") as handle:
+            os.fsync(handle.fileno())
+        draft.rename(following)
+        _point(home.results, following)
+    finally:
+        for left_over in home.root.glob(f"{draft.name}*"):
+            left_over.unlink()
+    _forget(home, number)
+
+
+def _point(link: Path, target: Path) -> None:
+    temporary = link.with_name(f".{link.name}.link")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target.name)
+    temporary.replace(link)
+
+
+def _forget(home: Home, number: int) -> None:
+    for entry in os.listdir(home.root):
+        match = _NUMBERED.fullmatch(entry)
+        if match and int(match[1]) < number - KEPT:
+            (home.root / entry).unlink()

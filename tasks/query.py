@@ -1,0 +1,62 @@
+"""The one way to SQL: statements from sql/, connections to DuckDB, and errors without data in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import duckdb
+
+MEMORY = "128MB"
+"""What a connection may hold before it spills into the vault's own folder; flat in the number of users."""
+
+_COLUMN = re.compile(r'^\s+"?(\w+)"?\s+[A-Z][^-]*--\s*(.+?)\s*$', re.MULTILINE)
+_TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
+
+
+def statement(name: str, **lists: str) -> str:
+    """The text of sql/<name>.sql; `lists` fill in what SQL cannot take as a parameter: columns, in quotes."""
+    text = files("sql").joinpath(f"{name}.sql").read_text(encoding="utf-8")
+    for key, value in lists.items():
+        text = text.replace("{" + key + "}", value)
+    return text
+
+
+def names(prefix: str) -> list[str]:
+    """The statements whose names start with the prefix, in order."""
+    return sorted(entry.name[:-4] for entry in files("sql").iterdir() if entry.name.startswith(prefix))
+
+
+def comments(table_statement: str) -> Iterator[str]:
+    """COMMENT statements from the remarks behind the columns of a CREATE TABLE, so that they stand once."""
+    table = _TABLE.search(table_statement)
+    if table is None:
+        raise ValueError("not a CREATE TABLE statement")
+    for column, remark in _COLUMN.findall(table_statement):
+        yield f'COMMENT ON COLUMN {table[1]}."{column}" IS {text(remark)}'
+
+
+def identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+@contextmanager
+def connect(path: Path, *, read_only: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that is always closed and spills only beside its own database."""
+    connection = duckdb.connect(
+        str(path),
+        read_only=read_only,
+        config={"memory_limit": MEMORY, "temp_directory": str(path.parent / "spill"), "threads": "2"},
+    )
+    try:
+        connection.execute("SET enable_progress_bar = false")
+        yield connection
+    finally:
+        connection.close()

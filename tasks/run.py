@@ -1,0 +1,110 @@
+"""A run: one release or evaluation, as a reference that tasks can ship. It carries names and paths, never data."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+from pldp.errors import SourceError, SpecError
+from pldp.plan import Plan
+from pldp.randomness import Keystream
+from tasks.home import Home, commit
+from tasks.specfile import SpecFile
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Run:
+    """`seed` is for evaluations; a release draws from the kernel and accepts none."""
+
+    root: str
+    release_id: str
+    evaluation: bool = False
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed is not None and not self.evaluation:
+            raise ValueError("a release accepts no seed")
+
+    @property
+    def home(self) -> Home:
+        return Home(Path(self.root))
+
+    @property
+    def folder(self) -> Path:
+        """Spec and plan; an evaluation keeps everything on the vault's side."""
+        return (self.home.evaluations if self.evaluation else self.home.releases) / self.release_id
+
+    @property
+    def vault(self) -> Path:
+        return (self.folder / "vault" if self.evaluation else self.home.vault / self.release_id) / "vault.duckdb"
+
+    @property
+    def reports(self) -> Path:
+        return self.folder / "reports" if self.evaluation else self.home.reports / self.release_id
+
+    @property
+    def plan(self) -> Plan:
+        return _read_plan(self.folder / "plan.json")
+
+    @property
+    def spec_sha256(self) -> str:
+        return hashlib.sha256((self.folder / "spec.json").read_bytes()).hexdigest()
+
+    def stream(self, *labels: str | int) -> Keystream:
+        """A fresh stream for one task run; the kernel's in a release."""
+        return Keystream.secure() if self.seed is None else Keystream.seeded(self.seed, *labels)
+
+    def report_file(self, attribute: str, level: str, partition: int) -> Path:
+        return self.reports / f"attribute={attribute}" / f"level={level}" / f"{partition:05d}.parquet"
+
+
+@lru_cache(maxsize=8)
+def _read_plan(path: Path) -> Plan:
+    return Plan.model_validate_json(path.read_bytes())
+
+
+def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False, seed: int | None = None) -> Run:
+    """The run of this identity: spec, snapshot of the source, and schedule slot. The same identity resumes.
+
+    A hash of private data would let anyone confirm a guess at it, so the snapshot is keyed with the home's secret.
+    """
+    reference = file.spec.combination.reference
+    if not evaluation and reference is not None and reference.kind == "truth":
+        raise SpecError(
+            f"{file.path}: combination.reference.kind must be public or previous in a release (got 'truth'): "
+            "the true histogram is private. Use `pldp evaluate`. Nothing was run."
+        )
+    if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot):
+        raise SpecError(f"slot must be 1 to 64 letters, digits or _.:+- (got {slot!r}). Nothing was run.")
+    snapshot = _snapshot(home.key(), file.source)
+    identity = "\n".join([file.sha256, snapshot, slot, "evaluation" if evaluation else "release", str(seed)])
+    digest = hmac.new(home.key(), identity.encode(), hashlib.sha256).hexdigest()
+    run = Run(str(home.root), f"{file.spec.name}-{digest[:12]}", evaluation, seed)
+    for folder in (run.folder, run.vault.parent, run.reports):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    commit(run.folder / "spec.json", file.spec.model_dump_json().encode())
+    commit(run.folder / "plan.json", file.plan.model_dump_json().encode())
+    commit(run.folder / "opened.json", json.dumps({"at": datetime.now(UTC).isoformat(), "slot": slot}).encode())
+    return run
+
+
+def _snapshot(key: bytes, source: Path) -> str:
+    mac = hmac.new(key, digestmod=hashlib.sha256)
+    try:
+        with source.open("rb") as handle:
+            while chunk := handle.read(_CHUNK):
+                mac.update(chunk)
+    except OSError as error:
+        raise SourceError(
+            f"{source}: the source cannot be read ({error.strerror}). "
+            "Correct source.path or give --source. Nothing was run."
+        ) from None
+    return mac.hexdigest()

@@ -1,0 +1,99 @@
+"""The rows of the published tables, as frames. The tables themselves stand in sql/5*_publish_*.sql."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from pldp.combine import noise_variances
+from pldp.exact import float_above
+from pldp.inference import RELIABLE, Histogram
+from pldp.plan import Plan
+from tasks.count import Support
+from tasks.estimate import LevelEstimates
+
+if TYPE_CHECKING:
+    from expectations.runner import Verdict
+
+
+def histogram_rows(
+    plan: Plan, estimates: tuple[LevelEstimates, ...], histograms: tuple[Histogram, ...]
+) -> pl.DataFrame:
+    frames = []
+    for attribute, found, histogram in zip(plan.attributes, estimates, histograms, strict=True):
+        n_reports = found.levels.n_reports
+        unbiased = histogram.unbiased
+        frame = pl.DataFrame(
+            {
+                "value": attribute.values,
+                "frequency": histogram.frequency,
+                "standard_error": histogram.standard_error,
+                "ci_low": histogram.ci_low,
+                "ci_high": histogram.ci_high,
+                "count": histogram.frequency * n_reports,
+                "unbiased_frequency": unbiased.frequency,
+                "reliable": unbiased.frequency > RELIABLE * unbiased.standard_error,
+            }
+        )
+        frames.append(
+            frame.with_columns(
+                attribute=pl.lit(attribute.name),
+                method=pl.lit(histogram.method),
+                postprocess=pl.lit(plan.recipe.postprocess),
+                n_reports=pl.lit(n_reports, dtype=pl.Int64),
+            )
+        )
+    return pl.concat(frames)
+
+
+def level_rows(plan: Plan, estimates: tuple[LevelEstimates, ...]) -> pl.DataFrame:
+    frames = []
+    for attribute, found in zip(plan.attributes, estimates, strict=True):
+        levels = found.levels
+        inside = np.clip(levels.frequencies, 0, 1)
+        for i, (name, protocol, n) in enumerate(zip(found.names, levels.protocols, levels.n, strict=True)):
+            noise = noise_variances((protocol,), inside[i])[0]
+            frame = pl.DataFrame(
+                {
+                    "value": attribute.values,
+                    "frequency": levels.frequencies[i],
+                    "standard_error": np.sqrt(noise / n),
+                }
+            )
+            frames.append(
+                frame.with_columns(
+                    attribute=pl.lit(attribute.name),
+                    level=pl.lit(name),
+                    mechanism=pl.lit(attribute.levels[plan.levels.index(name)].mechanism),
+                    n_reports=pl.lit(int(n), dtype=pl.Int64),
+                )
+            )
+    return pl.concat(frames)
+
+
+def budget_rows(plan: Plan, supports: tuple[Support, ...] | None = None) -> pl.DataFrame:
+    """Who spends what; without supports (a plan has none yet) nobody has chosen a level."""
+    rows = []
+    for i, attribute in enumerate(plan.attributes):
+        for j, level in enumerate(attribute.levels):
+            rows.append(
+                {
+                    "attribute": attribute.name,
+                    "level": level.level,
+                    "unit": plan.unit,
+                    "mechanism": level.mechanism,
+                    "nominal_epsilon": level.nominal_epsilon,
+                    "exact_epsilon": level.exact_epsilon,
+                    "level_leak": None,
+                    "share": float_above(attribute.budget / plan.total),
+                    "n_users": None if supports is None else int(supports[i].n[j]),
+                }
+            )
+    return pl.DataFrame(rows, schema_overrides={"level_leak": pl.Float64, "n_users": pl.Int64})
+
+
+def validation_rows(verdicts: tuple[Verdict, ...]) -> pl.DataFrame:
+    columns = ("gate", "sentence", "passed", "observed", "bound", "false_alarm")
+    return pl.DataFrame([{column: getattr(verdict, column) for column in columns} for verdict in verdicts])
