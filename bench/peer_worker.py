@@ -16,7 +16,7 @@ Run = Callable[[Sequence[int], int], Sequence[float]]
 
 
 def pure_ldp() -> Run:
-    from pure_ldp.frequency_oracles import UEClient, UEServer
+    from pure_ldp.frequency_oracles import UEClient, UEServer  # type: ignore[import-not-found]
 
     def run(values: Sequence[int], size: int) -> Sequence[float]:
         client, server = UEClient(EPSILON, size, use_oue=False), UEServer(EPSILON, size, use_oue=False)
@@ -28,7 +28,10 @@ def pure_ldp() -> Run:
 
 
 def multi_freq_ldpy() -> Run:
-    from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
+    from multi_freq_ldpy.pure_frequency_oracles.UE import (  # type: ignore[import-not-found]
+        UE_Aggregator_MI,
+        UE_Client,
+    )
 
     def run(values: Sequence[int], size: int) -> Sequence[float]:
         reports = [UE_Client(value, size, EPSILON, optimal=False) for value in values]

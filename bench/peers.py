@@ -30,7 +30,7 @@ LEVELS = (Fraction(1, 3), Fraction(1, 2), Fraction(1))
 LEVEL_SHARES = (0.3, 0.3, 0.4)
 PARTITION = 1 << 18
 ROUNDS = 7
-OURS, FILES = "ours, reports in memory", "ours, reports in Parquet files"
+OURS, FILES = "ours", "ours in files"
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def main() -> bool:
     note = (
         f"Users per CPU-second, {ROUNDS} interleaved rounds, medians. Peers: SUE, ε = 1, one level, reports discarded "
         "as soon as they allow. Ours: three levels (1/3, 1/2, 1), split, drawn from the kernel's keys, packed, kept, "
-        "counted, estimated, combined by oc+."
+        "counted, estimated, combined by oc+; in files: written to Parquet and read back besides."
     )
     return publish("peers", "Peers: perturb + aggregate + estimate", measures, note)
 

@@ -28,7 +28,9 @@ class Verdict:
 def run_gates(gates: Iterable[Gate]) -> tuple[Verdict, ...]:
     """Every gate is run, also after one has failed: the reader wants them all."""
     context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = {"globally": False, "metric_calculations": False}
+    context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(
+        globally=False, metric_calculations=False
+    )
     source = context.data_sources.add_pandas("gates")
     verdicts = []
     for gate in gates:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 from prefect.futures import PrefectFuture, as_completed
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.progress import report
 from pldp.inference import Histogram
@@ -28,6 +30,11 @@ BATCHES = 16
 """Task runs a level: enough to keep cores busy and show progress, few enough not to cost."""
 
 T = TypeVar("T")
+
+
+def threads() -> TaskRunner[Any]:
+    """NumPy and DuckDB let go of the interpreter lock, so threads fill the cores and share one memory."""
+    return ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
@@ -55,10 +62,13 @@ def conclude(
     tallied = _gather("count", [count.submit(run, batch) for batch in _batches(ingested.partitions)])
     tallies: tuple[Tally, ...] = tuple(tally for batch in tallied for tally in batch)
     supports = add_up(run, tallies)
+    report("estimate", 0)
     estimates = estimate(run, supports)
     report("estimate", 1)
+    report("combine", 0)
     histograms = combine(run, estimates, references)
     report("combine", 1)
+    report("validate", 0)
     rows = histogram_rows(run.plan, estimates, histograms)
     verdicts = validate(run, ingested, tallies, supports, estimates, histograms, rows, truth)
     report("validate", 1)
@@ -73,6 +83,7 @@ def _batches(partitions: int) -> list[Sequence[int]]:
 def _gather(stage: str, futures: Iterable[PrefectFuture[T]]) -> list[T]:
     """Wait for all, reporting progress; the first failure is raised as it is."""
     waiting = list(futures)
+    report(stage, 0, len(waiting))
     for done, _ in enumerate(as_completed(waiting), start=1):
         report(stage, done, len(waiting))
     return [future.result() for future in waiting]

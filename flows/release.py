@@ -9,9 +9,8 @@ from pathlib import Path
 
 from prefect import flow
 from prefect.artifacts import create_table_artifact
-from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.pipeline import conclude, draw
+from flows.pipeline import conclude, draw, threads
 from flows.progress import report
 from pldp.exact import float_above
 from tasks.combine import References, previous_references, public_references
@@ -37,13 +36,18 @@ def release(
     spec_path: Path, home: Path, *, slot: str = MANUAL, source: Path | None = None, wait: bool = False
 ) -> Released:
     """Run one release under the home's lock; the same identity resumes or is found done."""
-    load_spec(spec_path, source)  # refuse a bad spec before anything starts
+    file = load_spec(spec_path, source)
     prepared = Home(home).prepare()
     with prepared.locked(wait):
+        # A bad spec, a missing source or a finished release needs no orchestration to be told.
+        run = open_run(prepared, file, slot)
+        done = status_of(prepared, run.release_id)
+        if done is not None:
+            return Released(run.release_id, done, resumed=True)
         return release_flow(str(spec_path), str(home), slot, None if source is None else str(source))
 
 
-@flow(name="release", task_runner=ThreadPoolTaskRunner(max_workers=2), persist_result=False, validate_parameters=False)
+@flow(name="release", task_runner=threads(), persist_result=False, validate_parameters=False)
 def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | None = None) -> Released:
     """The way of the data. Parameters are paths and names: they end up in the orchestration database."""
     file = load_spec(Path(spec_path), None if source is None else Path(source))
@@ -52,6 +56,7 @@ def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | No
     if done is not None:
         return Released(run.release_id, done, resumed=True)
     references = _references(run, file)
+    report("ingest", 0)
     ingested = ingest(run, file)
     report("ingest", 1)
     _record_spend(run)
@@ -63,6 +68,7 @@ def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | No
         "level_estimates": level_rows(run.plan, outcome.estimates),
         "budgets": budgets,
     }
+    report("publish", 0)
     status = publish(run, ingested.n_users, tables, outcome.verdicts)
     report("publish", 1)
     if status == "published":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +21,18 @@ def write_sample(folder: Path, users: int = USERS) -> tuple[Path, Path]:
     folder.mkdir(parents=True, exist_ok=True)
     spec_path, data_path = folder / "sample.yaml", folder / "sample.parquet"
     if not spec_path.exists():
-        with as_file(files("flows").joinpath("examples/sample.yaml")) as example:
-            shutil.copyfile(example, spec_path)
+        shutil.copyfile(_example(), spec_path)
     if not data_path.exists():
         made = folder / ".sample.parquet"
         make_people(spec_path, users).write_parquet(made)
         made.rename(data_path)
     return spec_path, data_path
+
+
+def _example() -> Path:
+    """The spec as the wheel ships it; in a checkout it stands in data/."""
+    packaged = Path(__file__).parent / "examples" / "sample.yaml"
+    return packaged if packaged.exists() else Path(__file__).parents[1] / "data" / "sample.yaml"
 
 
 def make_people(spec_path: Path, users: int) -> pl.DataFrame:

@@ -82,7 +82,7 @@ def total_support(observed: int, law: tuple[tuple[int, float], ...]) -> float:
     """Bound on the probability that a sum of binomials lies at least as far from its mean, on either side.
 
     Chernoff: Pr[T ≥ t] ≤ min_s exp(ln E e^{sT} − st). It holds for every number of reports, not only large ones;
-    against the normal tail it costs a tenth of a standard error or two.
+    against the normal tail it costs about half a standard error.
     """
     mean = sum(trials * p for trials, p in law)
     if observed == mean:

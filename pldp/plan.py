@@ -123,9 +123,7 @@ def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
             postprocess=spec.postprocess,
             disagreement=spec.combination.disagreement,
             # A fallback costs only precision, so it may come early; a refusal shares the gates' false alarms.
-            alpha=spec.combination.alpha
-            if spec.combination.disagreement == "sum"
-            else FAMILY / 2 / len(published),
+            alpha=spec.combination.alpha if spec.combination.disagreement == "sum" else FAMILY / 2 / len(published),
             confidence=spec.intervals.confidence,
             population=spec.intervals.target == "population",
             steps=spec.combination.steps,

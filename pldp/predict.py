@@ -94,7 +94,7 @@ def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> t
 
 
 def worst_error(plan: Plan, users: int | None = None) -> float:
-    """The largest typical standard error over attributes, before post-processing (of `oc+` where the method is `op`)."""
+    """The largest typical standard error over attributes, before post-processing (of `oc+` for `op`)."""
     method = plan.recipe.method if plan.recipe.method in LINEAR_METHODS else "oc+"
     sizes = plan.expected_sizes(users)
     return max(typical(predict_linear(a, method, sizes, a.frequencies)) for a in plan.attributes)

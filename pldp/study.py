@@ -17,6 +17,7 @@ from pldp.protocol import Counts, Floats
 from pldp.simulate import draw_levels, draw_support
 
 _BATCH_CELLS = 4_000_000
+_OP, _OP_EXACT = "op, true reference", "op-exact, true reference"
 _EXACT_REPEATS = 200
 """`op-exact` solves a linear program a repetition, so it runs on the first few only."""
 
@@ -96,7 +97,7 @@ def study_attribute(
     z = float(norm.ppf(0.5 + recipe.confidence / 2))
     plain = replace(recipe, postprocess="none")
     chosen = recipe.method if recipe.method in LINEAR_METHODS else "oc+"
-    names = [*LINEAR_METHODS, f"{chosen}, norm-sub", "op", "op-exact"]
+    names = [*LINEAR_METHODS, f"{chosen}, norm-sub", _OP, _OP_EXACT]
     errors = {name: _Errors(counts.size) for name in names}
     fired = disagreed = done = 0
     while done < repeats:
@@ -115,11 +116,11 @@ def study_attribute(
                 errors[f"{chosen}, norm-sub"].add(projected - truth, None, z)
             if method == "oc+":
                 disagreed += int((homogeneity(levels, combined.frequency) < recipe.alpha).sum())
-        errors["op"].add(apply("op", plain, levels, truth) - truth, None, z)
-        some = _EXACT_REPEATS - errors["op-exact"].repeats
+        errors[_OP].add(apply("op", plain, levels, truth) - truth, None, z)
+        some = _EXACT_REPEATS - errors[_OP_EXACT].repeats
         if some > 0:
             few = Levels(levels.frequencies[:some], levels.n, levels.protocols)
-            errors["op-exact"].add(apply("op-exact", plain, few, truth) - truth, None, z)
+            errors[_OP_EXACT].add(apply("op-exact", plain, few, truth) - truth, None, z)
         done += batch
     predicted = {method: predict_linear(attribute, method, sizes, truth) for method in LINEAR_METHODS}
     return Study(

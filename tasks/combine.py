@@ -24,9 +24,7 @@ References = Mapping[str, Floats]
 
 
 @stage(retries=2)
-def combine(
-    run: Run, estimates: tuple[LevelEstimates, ...], references: References | None
-) -> tuple[Histogram, ...]:
+def combine(run: Run, estimates: tuple[LevelEstimates, ...], references: References | None) -> tuple[Histogram, ...]:
     """The recipe of the plan, attribute by attribute.
 
     The bootstrap behind biased methods simulates from published numbers only, so its generator needs no secret;

@@ -51,12 +51,16 @@ class Home:
         return self.root / "ledger.jsonl"
 
     def prepare(self) -> Home:
-        """Make the folders; files that this process makes from now on are the operator's alone."""
+        """Make the folders; files that this process makes from now on are the operator's alone.
+
+        Analysts reach the results and the releases' statements, nothing else.
+        """
         os.umask(0o077)
         try:
-            for folder in (self.root, self.vault, self.evaluations, self.reports, self.releases):
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            for folder in (self.vault, self.evaluations):
+            for folder in (self.root, self.releases):
+                open_folder(folder)
+            for folder in (self.vault, self.evaluations, self.reports):
+                folder.mkdir(exist_ok=True)
                 folder.chmod(0o700)
         except OSError as error:
             raise HomeError(
@@ -111,7 +115,14 @@ def _ends_whole(path: Path) -> bool:
     return not content or content.endswith(b"\n")
 
 
-def commit(path: Path, content: bytes) -> bool:
+def open_folder(folder: Path) -> None:
+    """A folder analysts may enter, if it is new; an existing one keeps its mode."""
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        folder.chmod(0o755)
+
+
+def commit(path: Path, content: bytes, mode: int = 0o600) -> bool:
     """Create a file whole or not at all, never replacing one that is there. Whether it was this call that did."""
     draft = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
     try:
@@ -119,6 +130,7 @@ def commit(path: Path, content: bytes) -> bool:
             handle.write(content)
             handle.flush()
             os.fsync(handle.fileno())
+        draft.chmod(mode)
         return link(draft, path)
     finally:
         draft.unlink(missing_ok=True)

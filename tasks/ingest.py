@@ -92,9 +92,7 @@ def _fill(run: Run, source: SourceFile) -> int:
     return n_users
 
 
-def _copy(
-    source: SourceFile, rows: duckdb.DuckDBPyRelation, writer: duckdb.DuckDBPyConnection, run: Run
-) -> int:
+def _copy(source: SourceFile, rows: duckdb.DuckDBPyRelation, writer: duckdb.DuckDBPyConnection, run: Run) -> int:
     """Encode block by block; the number of users with an id."""
     stream = run.stream("levels")
     n_rows = n_users = 0

@@ -62,7 +62,9 @@ def _by_level_field(plan: Plan) -> dict[int, list[int]]:
 def write_reports(path: Path, reports: Reports) -> int:
     """Commit reports exclusively: one row a user, fixed width, nothing else. How many this call committed."""
     n, width = reports.shape
-    column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), n, [None, pa.py_buffer(np.ascontiguousarray(reports))])
+    column = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(width), n, [None, pa.py_buffer(np.ascontiguousarray(reports))]
+    )
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
     try:

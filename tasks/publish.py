@@ -61,7 +61,7 @@ def publish(run: Run, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts
     if status == "published":
         rows |= tables
         content = json.dumps(privacy_statement(plan, run.release_id, n_users), indent=2)
-        commit(run.folder / "privacy.json", content.encode())
+        commit(run.folder / "privacy.json", content.encode(), mode=0o644)
     _replace(home, run.release_id, rows)
     return status
 

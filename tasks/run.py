@@ -14,7 +14,7 @@ from pathlib import Path
 from pldp.errors import SourceError, SpecError
 from pldp.plan import Plan
 from pldp.randomness import Keystream
-from tasks.home import Home, commit
+from tasks.home import Home, commit, open_folder
 from tasks.specfile import SpecFile
 
 _CHUNK = 1 << 20
@@ -88,11 +88,16 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
     identity = "\n".join([file.sha256, snapshot, slot, "evaluation" if evaluation else "release", str(seed)])
     digest = hmac.new(home.key(), identity.encode(), hashlib.sha256).hexdigest()
     run = Run(str(home.root), f"{file.spec.name}-{digest[:12]}", evaluation, seed)
-    for folder in (run.folder, run.vault.parent, run.reports):
+    open_folder(run.folder)
+    for folder in (run.vault.parent, run.reports):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    commit(run.folder / "spec.json", file.spec.model_dump_json().encode())
-    commit(run.folder / "plan.json", file.plan.model_dump_json().encode())
-    commit(run.folder / "opened.json", json.dumps({"at": datetime.now(UTC).isoformat(), "slot": slot}).encode())
+    opened = {"at": datetime.now(UTC).isoformat(), "slot": slot}
+    for name, content in (
+        ("spec.json", file.spec.model_dump_json()),
+        ("plan.json", file.plan.model_dump_json()),
+        ("opened.json", json.dumps(opened)),
+    ):
+        commit(run.folder / name, content.encode(), mode=0o644)
     return run
 
 

@@ -160,8 +160,8 @@ class SourceFile:
                 return options.columns
             with _open_text(self.path) as handle:
                 lines = (line for line in handle if line.strip() and not _is_comment(line, options.comment))
-                quoting = csv.QUOTE_MINIMAL if options.quote else csv.QUOTE_NONE
-                rows = csv.reader(lines, delimiter=options.delimiter[0], quotechar=options.quote or None, quoting=quoting)
+                # A quote that cannot occur stands for none.
+                rows = csv.reader(lines, delimiter=options.delimiter[0], quotechar=options.quote or "\0")
                 names = [name.strip() for name in next(rows, [])]
         except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException, EOFError):
             names = []

@@ -75,12 +75,12 @@ def test_weights_of_the_three_methods() -> None:
 def test_oc_plus_is_oc_for_small_and_sum_for_large_budgets(seed: int) -> None:
     rng = np.random.default_rng(seed)
     small, _ = simulate(attribute_plan(6, Fraction(1, 100)), zipf(6), 10_000, 1, rng)
-    large, truth = simulate(attribute_plan(6, Fraction(200)), zipf(6), 10_000, 1, rng)
+    large, truth = simulate(attribute_plan(6, Fraction(150)), zipf(6), 10_000, 1, rng)
     assert combine_linear("oc+", small).weights == pytest.approx(combine_linear("oc", small).weights, rel=1e-4)
     assert combine_linear("oc+", large).weights == pytest.approx(combine_linear("sum", large).weights, rel=1e-6)
-    # At such a budget every bit is kept: the sum is the truth, `oc` looks at one level only.
+    # At such a budget every bit is kept: the sum is the truth, `oc` looks at the low level only.
     assert combine_linear("sum", large).frequency[0] == pytest.approx(truth, abs=1e-9)
-    assert combine_linear("oc", large).weights[0, -1].min() > 1 - 1e-9
+    assert combine_linear("oc", large).weights[0, -1].min() > 0.99
 
 
 def test_repetitions_do_not_mix(seed: int) -> None:

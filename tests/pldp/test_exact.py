@@ -41,7 +41,9 @@ def test_a_ratio_means_what_was_written(written: object, meant: Fraction) -> Non
     assert parse_ratio(written) == meant
 
 
-@pytest.mark.parametrize("written", [True, None, [1], "", "abc", "1/0", "nan", "inf", math.nan, -math.inf, "1 2", "1//3"])
+@pytest.mark.parametrize(
+    "written", [True, None, [1], "", "abc", "1/0", "nan", "inf", math.nan, -math.inf, "1 2", "1//3"]
+)
 def test_what_is_no_finite_number_is_refused(written: object) -> None:
     with pytest.raises(ValueError, match="number or a fraction"):
         parse_ratio(written)

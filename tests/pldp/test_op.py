@@ -113,7 +113,9 @@ def test_ten_steps_stay_above_the_optimum_as_measured(seed: int) -> None:
     assert 0.08 < np.mean(above) < 0.16
 
 
-@pytest.mark.parametrize(("total", "free", "summing"), [(1, (-0.45, -0.10), (0.05, 0.19)), (6, (0.04, 0.16), (0.06, 0.19))])
+@pytest.mark.parametrize(
+    ("total", "free", "summing"), [(1, (-0.45, -0.10), (0.05, 0.19)), (6, (0.04, 0.16), (0.06, 0.19))]
+)
 def test_a_noisy_reference_makes_the_largest_error_worse(
     total: int, free: tuple[float, float], summing: tuple[float, float], seed: int
 ) -> None:

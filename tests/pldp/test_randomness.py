@@ -14,7 +14,19 @@ from tests.pldp.world import ALPHA, z_bound
 
 _ALL = SCALE - 1
 _GROUP = 8  # digits decided at a time
-_THRESHOLDS = [0, 1, 2, 3, SCALE // 2 - 1, SCALE // 2, SCALE // 2 + 1, SCALE - 2, SCALE - 1, 0x0123_4567_89AB_CDEF, 255 << 56]
+_THRESHOLDS = [
+    0,
+    1,
+    2,
+    3,
+    SCALE // 2 - 1,
+    SCALE // 2,
+    SCALE // 2 + 1,
+    SCALE - 2,
+    SCALE - 1,
+    0x0123_4567_89AB_CDEF,
+    255 << 56,
+]
 
 
 class _Scripted(Keystream):
@@ -72,9 +84,7 @@ def _slow_bits(threshold: int, n_words: int, chunk: int, given: list[list[int]])
 
 @pytest.mark.parametrize("threshold", _THRESHOLDS)
 @pytest.mark.parametrize("ones", [0.5, 0.9, 0.97])
-def test_bits_are_integer_comparisons(
-    threshold: int, ones: float, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bits_are_integer_comparisons(threshold: int, ones: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Words with many ones keep ties alive past 8, 16, … digits; chunks of 3 words make 7 words cross two boundaries.
     monkeypatch.setattr(randomness, "_CHUNK_WORDS", 3)
     stream = _Scripted(ones, np.random.default_rng(seed))
@@ -149,7 +159,9 @@ def test_first_and_last_bits_and_chunk_edges_have_their_frequency(seed: int, mon
     monkeypatch.setattr(randomness, "_CHUNK_WORDS", 2)
     stream = Keystream.seeded(seed, "edges")
     repeats, p = 4000, 0.3
-    table = np.stack([np.unpackbits(bernoulli_bits(int(p * SCALE), 21, stream), bitorder="little") for _ in range(repeats)])
+    table = np.stack(
+        [np.unpackbits(bernoulli_bits(int(p * SCALE), 21, stream), bitorder="little") for _ in range(repeats)]
+    )
     z = (table.sum(axis=0) - repeats * p) / np.sqrt(repeats * p * (1 - p))
     # α = 1e-6 over 168 positions.
     assert np.abs(z).max() < z_bound(168)

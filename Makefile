@@ -1,0 +1,36 @@
+# Two commands for a newcomer: make release, make test.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+HOME_DIR ?= data/home
+READY := $(VENV)/.ready
+
+.PHONY: install release test lint types bench clean
+
+install: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV) (about a minute the first time) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+release: install
+	@$(BIN)/pldp sample data
+	@$(BIN)/pldp release data/sample.yaml --home $(HOME_DIR)
+
+test: lint types
+	@$(BIN)/python -m pytest
+
+lint: install
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: install
+	@$(BIN)/mypy
+
+bench: install
+	@$(BIN)/python -m bench
+
+clean:
+	rm -rf data/home data/sample.parquet .mypy_cache .ruff_cache .pytest_cache .hypothesis

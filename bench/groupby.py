@@ -1,0 +1,50 @@
+"""What privacy costs: the whole release of 1 M users against a plain GROUP BY of the same columns."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import duckdb
+
+from bench.common import Measure, publish
+from bench.scale import IDLE_USERS, release
+from bench.source import CELLS, write_source
+
+USERS = 1_000_000
+ROUNDS = 7
+QUERY = Path(__file__).with_suffix(".sql")
+
+
+def main() -> bool:
+    with tempfile.TemporaryDirectory(prefix="pldp-bench-") as name:
+        folder = Path(name)
+        source = folder / f"{USERS}.parquet"
+        write_source(source, USERS)
+        before = _group_by(source)
+        idle, cost = release(folder, IDLE_USERS), release(folder, USERS)
+        plain = median([*before, *_group_by(source)])
+    beyond = cost.seconds - idle.seconds
+    measures = [
+        Measure("plain GROUP BY of five columns", 1000 * plain, " ms"),
+        Measure("whole release", cost.seconds, " s"),
+        Measure("whole release beyond one of 1,000 users", beyond, " s"),
+        Measure("whole release / GROUP BY", cost.seconds / plain, "×"),
+        Measure("beyond start-up / GROUP BY", beyond / plain, "×"),
+    ]
+    note = f"{USERS:,} users, wall time, all cores; the GROUP BY runs before and after the release."
+    return publish("groupby", "Release against a plain GROUP BY", measures, note)
+
+
+def _group_by(source: Path) -> list[float]:
+    query = QUERY.read_text()
+    taken = []
+    with duckdb.connect() as connection:
+        for _ in range(ROUNDS):
+            start = time.perf_counter()
+            rows = connection.execute(query, {"source": str(source)}).fetchall()
+            taken.append(time.perf_counter() - start)
+            assert len(rows) == CELLS
+    return taken

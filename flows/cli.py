@@ -1,0 +1,219 @@
+"""The command line. Exit codes: 0 done; 1 a gate failed; 2 bad spec, source or argument; 3 anything else.
+
+Prefect and Great Expectations are slow to import and read their settings then, so every command sets up the home
+first and imports what it runs after that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from pldp import __version__
+from pldp.errors import GateFailed, PldpError
+
+app = typer.Typer(
+    name="pldp",
+    help="Release statistics under personalised, multi-level local differential privacy.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # they print local variables, which may be somebody's data
+    epilog="Exit codes: 0 done; 1 a gate failed; 2 bad spec, source or argument; 3 anything else.",
+)
+out = Console()
+err = Console(stderr=True)
+
+SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help="The release's spec, a YAML file.")]
+ReleaseArgument = Annotated[str, typer.Argument(metavar="RELEASE", help="A release id, or a name: its newest release.")]
+HomeOption = Annotated[Path, typer.Option("--home", envvar="PLDP_HOME", help="Where vault, reports and results live.")]
+SourceOption = Annotated[
+    Path | None, typer.Option("--source", help="Read this file instead of the spec's source.path.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+DEFAULT_HOME = Path("data/home")
+
+
+def main() -> None:
+    """Run a command; errors become one message and an exit code, never a traceback."""
+    try:
+        app()
+    except PldpError as error:
+        err.print(f"[bold red]Error:[/] {_escape(str(error))}", highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        err.print("Interrupted. Nothing was published; run the same command again to resume.")
+        sys.exit(130)
+    except Exception as error:
+        # The message of a foreign exception may quote data; its type may not.
+        err.print(f"[bold red]Error:[/] {type(error).__name__}. Nothing was published. Set PLDP_DEBUG=1 for details.")
+        if os.environ.get("PLDP_DEBUG"):
+            raise
+        sys.exit(3)
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        out.print(f"pldp {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.command()
+def release(
+    spec: SpecArgument,
+    home: HomeOption = DEFAULT_HOME,
+    source: SourceOption = None,
+    slot: Annotated[
+        str, typer.Option(help="Schedule slot: another slot is another release and spends again.")
+    ] = "manual",
+    wait: Annotated[bool, typer.Option(help="Wait for a release that is running in this home.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Perturb, estimate, validate and publish one release. The same spec, source and slot resume."""
+    home = _prepare(home, spec)
+    from flows import release as flow
+    from flows.progress import shown
+    from flows.render import show_release
+    from tasks.results import read_release
+
+    with shown(err):
+        done = flow.release(spec, home, slot=slot, source=source, wait=wait)
+    found = read_release(home, done.release_id)
+    if as_json:
+        _print_json(found.as_json())
+    else:
+        show_release(out, found, home, resumed=done.resumed)
+    if done.status == "refused":
+        raise GateFailed(f"Release {done.release_id} was refused: {found.failed_gates()}. Its budget is spent.")
+
+
+@app.command()
+def evaluate(
+    spec: SpecArgument,
+    repeat: Annotated[int, typer.Option(min=0, help="Repetitions of the exact aggregate sampler.")] = 1000,
+    seed: Annotated[int | None, typer.Option(help="Make the evaluation repeatable.")] = None,
+    keep_levels: Annotated[
+        bool, typer.Option(help="Repeat with users' own levels instead of dealing them afresh.")
+    ] = False,
+    home: HomeOption = DEFAULT_HOME,
+    source: SourceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare estimates with the truth. Stays on the vault's side; never publishes."""
+    home = _prepare(home, spec)
+    from flows import evaluate as flow
+    from flows.progress import shown
+    from flows.render import evaluation_json, show_evaluation
+
+    with shown(err):
+        done = flow.evaluate(spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, source=source)
+    if as_json:
+        _print_json(evaluation_json(done))
+    else:
+        show_evaluation(out, done)
+    if not all(verdict.passed for verdict in done.verdicts):
+        raise GateFailed(f"A gate failed in evaluation {done.evaluation_id}. Evaluations are never published.")
+
+
+@app.command()
+def plan(
+    spec: SpecArgument,
+    target_error: Annotated[
+        float | None, typer.Option(help="Find the total budget, and the users, that reach this standard error.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Predict errors and budgets from the spec alone."""
+    from flows.forecast import forecast
+    from flows.render import show_forecast
+    from tasks.specfile import load_spec
+
+    found = forecast(load_spec(spec), target_error)
+    if as_json:
+        _print_json(found.as_json())
+    else:
+        show_forecast(out, found)
+
+
+@app.command()
+def validate(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Check a release's gates and its plan's hash; exit code 1 when anything fails."""
+    from flows.render import show_validations
+    from tasks.results import read_release
+
+    found = read_release(home, release_id)
+    if as_json:
+        _print_json(found.validations.to_dicts())
+    else:
+        show_validations(out, found)
+    if not found.valid:
+        raise GateFailed(f"Release {found.release_id} fails: {found.failed_gates()}.")
+
+
+@app.command()
+def show(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Show a release: histograms with errors, budgets, gates."""
+    from flows.render import show_release
+    from tasks.results import read_release
+
+    found = read_release(home, release_id)
+    if as_json:
+        _print_json(found.as_json())
+    else:
+        show_release(out, found, home)
+
+
+@app.command()
+def releases(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """List the releases of a home, and what they spent."""
+    from flows.render import show_releases
+    from tasks.results import list_releases
+
+    found = list_releases(home)
+    if as_json:
+        _print_json(found.to_dicts())
+    else:
+        show_releases(out, found, home)
+
+
+@app.command()
+def sample(
+    folder: Annotated[Path, typer.Argument(help="Where to write sample.yaml and sample.parquet.")] = Path("data"),
+    users: Annotated[int, typer.Option(min=1, help="How many made-up people.")] = 100_000,
+) -> None:
+    """Make the sample spec and data, to try a release."""
+    from flows.sample import write_sample
+
+    spec, data = write_sample(folder, users)
+    out.print(f"Spec {spec}, data {data}. Next: pldp release {spec}", highlight=False, soft_wrap=True)
+
+
+def _prepare(home: Path, spec: Path) -> Path:
+    """Refuse a bad spec before anything starts, make the home, and settle Prefect's settings before its import."""
+    from tasks.home import Home
+    from tasks.settings import settle
+    from tasks.specfile import load_spec
+
+    load_spec(spec)
+    home = home.resolve()
+    Home(home).prepare()
+    settle(home)
+    return home
+
+
+def _print_json(content: Any) -> None:
+    sys.stdout.write(json.dumps(content, default=str, allow_nan=False) + "\n")
+
+
+def _escape(message: str) -> str:
+    return message.replace("[", r"\[")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The evaluation: the release's own stages with the truth beside them. It stays on the vault's side."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from prefect import flow
+
+from flows.pipeline import conclude, draw, threads
+from flows.progress import report
+from pldp.study import Study, study_attribute
+from tasks.combine import References
+from tasks.home import Home
+from tasks.ingest import ingest
+from tasks.query import connect
+from tasks.run import Run, open_run
+from tasks.specfile import load_spec
+from tasks.tables import validation_rows
+from tasks.truth import true_counts
+
+if TYPE_CHECKING:
+    from expectations.runner import Verdict
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    evaluation_id: str
+    folder: Path
+    n_users: int
+    cells: pl.DataFrame
+    """One run through the pipeline: attribute × value, with the truth."""
+    methods: pl.DataFrame
+    """Over the repetitions: attribute × method."""
+    verdicts: tuple[Verdict, ...]
+
+
+def evaluate(
+    spec_path: Path,
+    home: Path,
+    *,
+    repeat: int = 1000,
+    seed: int | None = None,
+    keep_levels: bool = False,
+    source: Path | None = None,
+) -> Evaluated:
+    load_spec(spec_path, source)
+    Home(home).prepare()
+    return evaluate_flow(str(spec_path), str(home), repeat, seed, keep_levels, None if source is None else str(source))
+
+
+@flow(name="evaluate", task_runner=threads(), persist_result=False, validate_parameters=False)
+def evaluate_flow(
+    spec_path: str, home: str, repeat: int, seed: int | None, keep_levels: bool, source: str | None
+) -> Evaluated:
+    """One run of the pipeline, then `repeat` runs of the exact aggregate sampler."""
+    file = load_spec(Path(spec_path), None if source is None else Path(source))
+    slot = "evaluation" if seed is not None else f"evaluation-{secrets.token_hex(8)}"
+    run = open_run(Home(Path(home)), file, slot, evaluation=True, seed=seed)
+    report("ingest", 0)
+    ingested = ingest(run, file)
+    report("ingest", 1)
+    draw(run, ingested)
+    counts = true_counts(run)
+    truth = {name: found.sum(axis=0) / ingested.n_users for name, found in counts.items()}
+    references: References | None = truth if file.spec.combination.reference is not None else None
+    outcome = conclude(run, ingested, references, truth)
+    rng = np.random.default_rng(seed)
+    studies: dict[str, Study] = {}
+    for done, attribute in enumerate(run.plan.attributes, start=1):
+        if repeat:
+            studies[attribute.name] = study_attribute(
+                attribute, run.plan.recipe, counts[attribute.name], repeat, rng, keep_levels=keep_levels
+            )
+        report("repeat", done, len(run.plan.attributes))
+    shares = np.concatenate([truth[attribute.name] for attribute in run.plan.attributes])
+    cells = outcome.rows.with_columns(truth=pl.Series(shares))
+    methods = _method_rows(run, studies)
+    _keep(run, {"cells": cells, "methods": methods, "validations": validation_rows(outcome.verdicts)})
+    return Evaluated(run.release_id, run.folder, ingested.n_users, cells, methods, outcome.verdicts)
+
+
+def _method_rows(run: Run, studies: dict[str, Study]) -> pl.DataFrame:
+    rows = []
+    for attribute, study in studies.items():
+        for method in study.methods:
+            rmse = float(np.sqrt(np.mean(method.rmse**2)))
+            predicted = None if method.predicted is None else float(np.sqrt(np.mean(method.predicted**2)))
+            rows.append(
+                {
+                    "attribute": attribute,
+                    "method": method.method,
+                    "repeats": method.repeats,
+                    "rmse": rmse,
+                    "predicted": predicted,
+                    "worst_bias": float(np.max(np.abs(method.bias))),
+                    "coverage": method.coverage,
+                    "maximum_error": method.maximum_error,
+                    "nse": method.nse,
+                    "unbiasedness_rate": study.unbiasedness_rate,
+                    "disagreement_rate": study.disagreement_rate,
+                }
+            )
+    numbers = ("rmse", "predicted", "worst_bias", "coverage", "maximum_error", "nse")
+    rates = ("unbiasedness_rate", "disagreement_rate")
+    schema = {"attribute": pl.String, "method": pl.String, "repeats": pl.Int64} | dict.fromkeys(
+        (*numbers, *rates), pl.Float64
+    )
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _keep(run: Run, tables: dict[str, pl.DataFrame]) -> None:
+    """The evaluation's own database, in its folder on the vault's side; no command publishes it."""
+    path = run.folder / "evaluation.duckdb"
+    path.unlink(missing_ok=True)
+    with connect(path) as connection:
+        for table, frame in tables.items():
+            connection.from_arrow(frame.to_arrow()).create(table)

@@ -1,0 +1,187 @@
+"""What the commands print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+from tasks.home import Home
+from tasks.results import PublishedRelease
+
+if TYPE_CHECKING:
+    from flows.evaluate import Evaluated
+    from flows.forecast import Forecast
+
+SHOWN_VALUES = 8
+_BAR = 24
+
+
+def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: bool = False) -> None:
+    row = found.releases.to_dicts()[0]
+    state = "is there already; nothing was drawn" if resumed else row["status"]
+    out.print(f"[bold]{found.release_id}[/] {state} — {row['n_users']:,} users, {row['created_at']:%Y-%m-%d %H:%M} UTC")
+    for (attribute,), rows in found.histograms.group_by("attribute", maintain_order=True):
+        out.print(_histogram(str(attribute), rows))
+    if not found.budgets.is_empty():
+        out.print(_budgets(found.budgets))
+    show_validations(out, found)
+    places = Home(home)
+    out.print(f"Results   {places.results}   (DuckDB; start with the views latest_*)", highlight=False, soft_wrap=True)
+    out.print(f"Statement {places.releases / found.release_id / 'privacy.json'}", highlight=False, soft_wrap=True)
+    out.print(f"Reports   {places.reports / found.release_id}", highlight=False, soft_wrap=True)
+
+
+def _histogram(attribute: str, rows: pl.DataFrame) -> Table:
+    method, post = rows["method"][0], rows["postprocess"][0]
+    table = Table(title=f"{attribute}: {method}, {post}, {rows['n_reports'][0]:,} reports", title_justify="left")
+    table.add_column("value")
+    for column in ("share", "± error", "interval"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    top = rows.sort("frequency", descending=True).head(SHOWN_VALUES)
+    largest = max(float(top["frequency"][0]), 1e-12)
+    for row in top.iter_rows(named=True):
+        bar = "█" * max(0, round(_BAR * row["frequency"] / largest))
+        interval = f"{row['ci_low']:.2%} – {row['ci_high']:.2%}"
+        faint = "" if row["reliable"] else "[dim]"
+        share, error = f"{row['frequency']:.2%}", f"{row['standard_error']:.2%}"
+        table.add_row(f"{faint}{row['value']}", share, error, interval, f"{faint}{bar}")
+    if rows.height > top.height:
+        table.add_row(f"[dim]… {rows.height - top.height} more", "", "", "", "")
+    return table
+
+
+def _budgets(rows: pl.DataFrame) -> Table:
+    table = Table(title="Budgets", title_justify="left")
+    table.add_column("attribute")
+    for level in rows["level"].unique(maintain_order=True):
+        table.add_column(f"ε {level}", justify="right")
+    table.add_column("share of total", justify="right")
+    for (attribute,), part in rows.group_by("attribute", maintain_order=True):
+        cells = [f"{epsilon:.4f}" for epsilon in part["nominal_epsilon"]]
+        table.add_row(str(attribute), *cells, f"{part['share'][0]:.1%}")
+    return table
+
+
+def show_validations(out: Console, found: PublishedRelease) -> None:
+    out.print(_gates(found.validations.to_dicts()))
+    if not found.plan_matches:
+        out.print("[bold red]The stored plan does not have the published hash.[/]")
+
+
+def _gates(rows: list[dict[str, Any]]) -> Table:
+    table = Table(title="Gates", title_justify="left")
+    table.add_column("")
+    table.add_column("gate")
+    table.add_column("sentence", ratio=1)
+    table.add_column("false alarm", justify="right")
+    for row in rows:
+        mark = "[green]✓[/]" if row["passed"] else "[bold red]✗[/]"
+        alarm = f"≤ {row['false_alarm']:.0e}" if row["false_alarm"] else "never"
+        table.add_row(mark, row["gate"], row["sentence"], alarm)
+    return table
+
+
+def show_releases(out: Console, found: pl.DataFrame, home: Path) -> None:
+    if found.is_empty():
+        out.print(f"No releases in {home} yet.", highlight=False, soft_wrap=True)
+        return
+    table = Table()
+    for column in ("release", "status", "created", "users", "most a user spent"):
+        table.add_column(column)
+    for row in found.iter_rows(named=True):
+        spent = "?" if row["spent"] is None else f"ε = {row['spent']:g}"
+        created = f"{row['created_at']:%Y-%m-%d %H:%M}"
+        table.add_row(row["release_id"], row["status"], created, f"{row['n_users']:,}", spent)
+    out.print(table)
+    for (name,), rows in found.group_by("name", maintain_order=True):
+        total = rows["spent"].sum()
+        if rows.height > 1:
+            out.print(f"A user in all {rows.height} releases of {name} has spent up to ε = {total:g}.", highlight=False)
+
+
+def show_forecast(out: Console, found: Forecast) -> None:
+    out.print(f"[bold]{found.plan.name}[/]: total budget {float(found.plan.total):g} a {found.plan.unit}")
+    for assumption in found.assumptions:
+        out.print(f"  assumed: {assumption}", highlight=False)
+    out.print(_budgets(found.budgets))
+    errors = Table(title="Predicted standard error (root mean square over values)", title_justify="left")
+    errors.add_column("attribute")
+    errors.add_column("values", justify="right")
+    methods = found.errors["method"].unique(maintain_order=True).to_list()
+    for method in methods:
+        errors.add_column(method, justify="right")
+    for (attribute,), rows in found.errors.group_by("attribute", maintain_order=True):
+        errors.add_row(str(attribute), str(rows["values"][0]), *(f"{error:.3%}" for error in rows["standard_error"]))
+    out.print(errors)
+    costs = Table(title="What each level's choice costs the analyst", title_justify="left")
+    for column in ("attribute", "level", "its own error", "if everybody chose it", "information a user"):
+        costs.add_column(column, justify="left" if column in {"attribute", "level"} else "right")
+    for row in found.costs.iter_rows(named=True):
+        costs.add_row(
+            row["attribute"],
+            row["level"],
+            f"{row['standard_error']:.3%}",
+            f"{row['everyone']:.3%}",
+            f"{row['information']:.0%}",
+        )
+    out.print(costs)
+    if found.target is not None:
+        _show_target(out, found)
+
+
+def _show_target(out: Console, found: Forecast) -> None:
+    target = found.target
+    if target is None:
+        return
+    users, total = found.plan.expected_users, float(found.plan.total)
+    budget = "no budget up to 1000" if target.budget is None else f"a total budget of {target.budget:.4g}"
+    people = "no number of users" if target.users is None else f"{target.users:,} users"
+    out.print(
+        f"A standard error of {target.standard_error:g} on every attribute takes {budget} with {users:,} users, "
+        f"or {people} at a budget of {total:g}. The spec as it stands reaches {found.worst_error:.4g}.",
+        highlight=False,
+    )
+
+
+def show_evaluation(out: Console, done: Evaluated) -> None:
+    out.print(f"[bold]{done.evaluation_id}[/] — {done.n_users:,} users; never published")
+    for (attribute,), rows in done.methods.group_by("attribute", maintain_order=True):
+        table = Table(title=f"{attribute}: against the truth, over the repetitions", title_justify="left")
+        table.add_column("method")
+        for column in ("repeats", "error", "predicted", "ratio", "coverage", "largest error", "NSE"):
+            table.add_column(column, justify="right")
+        for row in rows.iter_rows(named=True):
+            predicted = row["predicted"]
+            table.add_row(
+                row["method"],
+                f"{row['repeats']:,}",
+                f"{row['rmse']:.3%}",
+                "" if predicted is None else f"{predicted:.3%}",
+                "" if predicted is None else f"{row['rmse'] / predicted:.3f}",
+                "" if row["coverage"] is None else f"{row['coverage']:.1%}",
+                f"{row['maximum_error']:.3%}",
+                f"{row['nse']:.4g}",
+            )
+        out.print(table)
+        out.print(
+            f"The unbiasedness test fired in {rows['unbiasedness_rate'][0]:.2%} of the repetitions, "
+            f"the homogeneity test in {rows['disagreement_rate'][0]:.2%}.",
+            highlight=False,
+        )
+    out.print(_gates([vars(verdict) for verdict in done.verdicts]))
+    out.print(f"Kept in {done.folder / 'evaluation.duckdb'} (0700)", highlight=False, soft_wrap=True)
+
+
+def evaluation_json(done: Evaluated) -> dict[str, Any]:
+    return {
+        "evaluation_id": done.evaluation_id,
+        "n_users": done.n_users,
+        "cells": done.cells.to_dicts(),
+        "methods": done.methods.to_dicts(),
+        "validations": [vars(verdict) for verdict in done.verdicts],
+    }

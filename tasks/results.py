@@ -1,0 +1,93 @@
+"""Reading published results: what analysts and commands see. Nothing here can reach the vault."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pldp.errors import NotFound
+from pldp.plan import Plan
+from tasks.home import Home
+from tasks.query import connect, statement
+
+_TABLES = ("releases", "histograms", "level_estimates", "budgets", "validations")
+
+
+@dataclass(frozen=True)
+class PublishedRelease:
+    release_id: str
+    releases: pl.DataFrame
+    histograms: pl.DataFrame
+    level_estimates: pl.DataFrame
+    budgets: pl.DataFrame
+    validations: pl.DataFrame
+    plan_matches: bool
+    """Whether the stored plan still has the hash that was published."""
+    statement: dict[str, Any] | None
+    """The privacy statement; a refused release has none."""
+
+    @property
+    def status(self) -> str:
+        return str(self.releases["status"][0])
+
+    @property
+    def valid(self) -> bool:
+        return self.plan_matches and bool(self.validations["passed"].all()) and not self.validations.is_empty()
+
+    def failed_gates(self) -> str:
+        failed = self.validations.filter(~pl.col("passed"))["gate"].to_list()
+        return ", ".join(failed + ([] if self.plan_matches else ["the stored plan does not have the published hash"]))
+
+    def as_json(self) -> dict[str, Any]:
+        tables = {table: getattr(self, table).to_dicts() for table in _TABLES[1:]}
+        return {"release_id": self.release_id, **self.releases.to_dicts()[0], **tables, "privacy": self.statement}
+
+
+def list_releases(home: Path) -> pl.DataFrame:
+    """Every release of a home, newest first, with the most a user spent on it."""
+    results = Home(home).results
+    spends = {spent["release_id"]: spent["budget"] for spent in Home(home).spends()}
+    if not results.exists():
+        return pl.DataFrame(schema={"release_id": pl.String, "status": pl.String})
+    with connect(results.resolve(), read_only=True) as connection:
+        frame = connection.sql(statement("81_show_all")).pl()
+    spent = [spends.get(release_id) for release_id in frame["release_id"]]
+    return frame.with_columns(spent=pl.Series(spent, dtype=pl.Float64))
+
+
+def read_release(home: Path, wanted: str) -> PublishedRelease:
+    """A release by its id, or the newest of a name."""
+    known = list_releases(home)
+    found = known.filter(pl.col("release_id") == wanted)
+    if found.is_empty() and "name" in known.columns:
+        found = known.filter(pl.col("name") == wanted)
+    if found.is_empty():
+        raise NotFound(f"{home}: no release {wanted!r} here. `pldp releases --home {home}` lists them.")
+    release_id = str(found["release_id"][0])
+    with connect(Home(home).results.resolve(), read_only=True) as connection:
+        frames = {
+            table: connection.sql(statement(f"80_show_{table}"), params={"release_id": release_id}).pl()
+            for table in _TABLES
+        }
+    folder = Home(home).releases / release_id
+    return PublishedRelease(
+        release_id=release_id,
+        **frames,
+        plan_matches=_plan_hash(folder / "plan.json") == frames["releases"]["plan_sha256"][0],
+        statement=_read_json(folder / "privacy.json"),
+    )
+
+
+def _plan_hash(path: Path) -> str | None:
+    try:
+        return Plan.model_validate_json(path.read_bytes()).sha256
+    except (OSError, ValueError):
+        return None
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    return json.loads(path.read_text()) if path.exists() else None

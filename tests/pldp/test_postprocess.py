@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pldp.combine import combine_linear
+from pldp.postprocess import POSTPROCESSES, postprocess, project_to_simplex
+from tests.pldp.world import attribute_plan, simulate, zipf
+
+ESTIMATES = st.lists(st.floats(-3, 3), min_size=1, max_size=30)
+
+
+@given(ESTIMATES)
+def test_projection_is_a_histogram(raw: list[float]) -> None:
+    projected = project_to_simplex(np.asarray(raw))
+    assert projected.min() >= 0
+    assert projected.sum() == pytest.approx(1, abs=1e-9)
+
+
+@given(ESTIMATES)
+def test_projection_subtracts_one_number(raw: list[float]) -> None:
+    # The conditions of the optimum (Karush–Kuhn–Tucker): one price for kept cells, none of the others worth keeping.
+    estimate = np.asarray(raw)
+    projected = project_to_simplex(estimate)
+    kept = projected > 0
+    price = (estimate - projected)[kept]
+    assert np.ptp(price) < 1e-9
+    assert np.all(estimate[~kept] <= price.max() + 1e-9)
+
+
+@given(ESTIMATES, st.integers(0, 2**32))
+def test_projection_comes_no_farther_from_any_histogram(raw: list[float], key: int) -> None:
+    estimate = np.asarray(raw)
+    truth = np.random.default_rng(key).dirichlet(np.full(estimate.size, 0.3))
+    before, after = np.square(estimate - truth).sum(), np.square(project_to_simplex(estimate) - truth).sum()
+    assert after <= before + 1e-9
+
+
+@given(ESTIMATES)
+def test_projection_leaves_a_histogram_alone(raw: list[float]) -> None:
+    once = project_to_simplex(np.asarray(raw))
+    assert project_to_simplex(once) == pytest.approx(once, abs=1e-12)
+
+
+def test_the_named_steps() -> None:
+    estimate = np.array([[1.2, -0.3, 0.2], [0.2, 0.3, 0.5]])
+    assert postprocess("none", estimate) is estimate
+    assert postprocess("clip", estimate).tolist() == [[1.0, 0.0, 0.2], [0.2, 0.3, 0.5]]
+    assert postprocess("norm-sub", estimate) == pytest.approx(np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]]))
+    with pytest.raises(ValueError, match="'round' is not one of none, clip, norm-sub"):
+        postprocess("round", estimate)
+    assert POSTPROCESSES == ("none", "clip", "norm-sub")
+
+
+@pytest.mark.parametrize(
+    ("n_users", "size", "change", "within"),
+    [(10**4, 16, -0.25, 0.03), (10**5, 16, -0.07, 0.015), (10**5, 100, -0.48, 0.03)],
+)
+def test_projection_lowers_the_error_as_measured(n_users: int, size: int, change: float, within: float, seed: int) -> None:
+    # methods.md: Zipf(1), ε = 1 at low, equal groups, after `oc`: −25 %, −6 … −8 %, −48 %. Measured with 9,000
+    # repetitions: −24.4, −6.7, −49.4 %. One repetition's share varies by 13, 6 and 7 points; 1,000 of them, five
+    # standard errors.
+    levels, truth = simulate(attribute_plan(size, Fraction(1)), zipf(size), n_users, 1000, np.random.default_rng(seed))
+    estimate = combine_linear("oc", levels).frequency
+    before, after = np.square(estimate - truth).mean(), np.square(project_to_simplex(estimate) - truth).mean()
+    assert after / before - 1 == pytest.approx(change, abs=within)
