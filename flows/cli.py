@@ -51,7 +51,10 @@ def main() -> None:
         sys.exit(130)
     except Exception as error:
         # The message of a foreign exception may quote data; its type may not.
-        err.print(f"[bold red]Error:[/] {type(error).__name__}. Nothing was published. Set PLDP_DEBUG=1 for details.")
+        err.print(
+            f"[bold red]Error:[/] {type(error).__name__}. `pldp releases` lists what was published. "
+            "Set PLDP_DEBUG=1 for details."
+        )
         if os.environ.get("PLDP_DEBUG"):
             raise
         sys.exit(3)

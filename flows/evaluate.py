@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from prefect import flow
 
-from flows.pipeline import conclude, draw, threads
+from flows.pipeline import conclude, draw, forget_vault, threads
 from flows.progress import report
 from pldp.study import Study, study_attribute
 from tasks.combine import References
@@ -81,6 +81,7 @@ def evaluate_flow(
     cells = outcome.rows.with_columns(truth=pl.Series(shares))
     methods = _method_rows(run, studies)
     _keep(run, {"cells": cells, "methods": methods, "validations": validation_rows(outcome.verdicts)})
+    forget_vault(run, file)
     return Evaluated(run.release_id, run.folder, ingested.n_users, cells, methods, outcome.verdicts)
 
 

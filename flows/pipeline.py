@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +21,7 @@ from tasks.estimate import LevelEstimates, estimate
 from tasks.ingest import Ingested
 from tasks.perturb import perturb
 from tasks.run import Run
+from tasks.specfile import SpecFile
 from tasks.tables import histogram_rows
 from tasks.validate import validate
 
@@ -73,6 +75,12 @@ def conclude(
     verdicts = validate(run, ingested, tallies, supports, estimates, histograms, rows, truth)
     report("validate", 1)
     return Outcome(supports, estimates, histograms, rows, verdicts)
+
+
+def forget_vault(run: Run, file: SpecFile) -> None:
+    """The end of the raw values, unless the spec keeps them."""
+    if file.spec.retention.vault == "delete":
+        shutil.rmtree(run.vault.parent, ignore_errors=True)
 
 
 def _batches(partitions: int) -> list[Sequence[int]]:

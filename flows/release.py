@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from prefect import flow
 from prefect.artifacts import create_table_artifact
 
-from flows.pipeline import conclude, draw, threads
+from flows.pipeline import conclude, draw, forget_vault, threads
 from flows.progress import report
 from pldp.exact import float_above
 from tasks.combine import References, previous_references, public_references
@@ -43,6 +42,7 @@ def release(
         run = open_run(prepared, file, slot)
         done = status_of(prepared, run.release_id)
         if done is not None:
+            forget_vault(run, file)  # whoever published it may have died before coming to this
             return Released(run.release_id, done, resumed=True)
         return release_flow(str(spec_path), str(home), slot, None if source is None else str(source))
 
@@ -54,6 +54,7 @@ def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | No
     run = open_run(Home(Path(home)), file, slot)
     done = status_of(run.home, run.release_id)
     if done is not None:
+        forget_vault(run, file)
         return Released(run.release_id, done, resumed=True)
     references = _references(run, file)
     report("ingest", 0)
@@ -71,11 +72,10 @@ def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | No
     report("publish", 0)
     status = publish(run, ingested.n_users, tables, outcome.verdicts)
     report("publish", 1)
+    forget_vault(run, file)
     if status == "published":
         create_table_artifact(outcome.rows.to_dicts(), key="histograms", description=f"Release {run.release_id}")
         create_table_artifact(budgets.to_dicts(), key="budgets", description=f"Budgets of {run.release_id}")
-    if file.spec.retention.vault == "delete":
-        shutil.rmtree(run.vault.parent, ignore_errors=True)
     return Released(run.release_id, status, resumed=False)
 
 

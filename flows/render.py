@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tasks.home import Home
@@ -49,7 +50,7 @@ def _histogram(attribute: str, rows: pl.DataFrame) -> Table:
         interval = f"{row['ci_low']:.2%} – {row['ci_high']:.2%}"
         faint = "" if row["reliable"] else "[dim]"
         share, error = f"{row['frequency']:.2%}", f"{row['standard_error']:.2%}"
-        table.add_row(f"{faint}{row['value']}", share, error, interval, f"{faint}{bar}")
+        table.add_row(f"{faint}{escape(row['value'])}", share, error, interval, f"{faint}{bar}")
     if rows.height > top.height:
         table.add_row(f"[dim]… {rows.height - top.height} more", "", "", "", "")
     return table

@@ -112,14 +112,16 @@ class BRR:
 
     def support(self, reports: Reports) -> Counts:
         width = self.report_bytes
-        # A multiple of 8 rows, so that a stripe is whole words at any width.
-        rows = max(_STRIPE_BYTES // width // 8, 1) * 8
+        # A stripe is a multiple of 8 rows, whole words at any width; equal blocks leave little to pad.
+        eights = max(-(-len(reports) // (8 * _STRIPES)), 1)
+        blocks = -(-8 * eights * width // _STRIPE_BYTES)
+        rows = 8 * -(-eights // blocks)
         block = _STRIPES * rows
         totals = np.zeros((8, rows * width), dtype=np.int64)
         for start in range(0, len(reports), block):
             part = reports[start : start + block]
             if len(part) < block:
-                part = np.pad(part, ((0, block - len(part)), (0, 0)))
+                part = np.concatenate([part, np.zeros((block - len(part), width), dtype=np.uint8)])
             # Bits of 3 stripes add up in 2-bit fields, those of 5 in 4-bit fields, those of 17 in bytes.
             fields = np.ascontiguousarray(part).reshape(1, -1).view(np.uint64)
             for shift, stripes, mask in _FOLDS:

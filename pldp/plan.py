@@ -79,6 +79,7 @@ class Plan(Frozen):
     unit: str = "user"
     total: Ratio
     levels: tuple[str, ...]
+    """From the strictest to the weakest."""
     attributes: tuple[AttributePlan, ...]
     recipe: Recipe
     expected_users: int
@@ -109,7 +110,7 @@ def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
     published = spec.published
     sizes = [len(spec.labels(attribute)) for attribute in published]
     budgets = split(total, _shares(spec, sizes, float(total)))
-    choices = spec.levels.choices
+    choices = _strictest_first(spec)
     shares = spec.expected.levels or spec.levels.assigned or dict.fromkeys(choices, Fraction(1, len(choices)))
     return Plan(
         name=spec.name,
@@ -146,10 +147,14 @@ def _shares(spec: Spec, sizes: list[int], total: float) -> Floats:
     return optimal_shares(total, sizes)
 
 
+def _strictest_first(spec: Spec) -> dict[str, Fraction]:
+    return dict(sorted(spec.levels.choices.items(), key=lambda choice: choice[1]))
+
+
 def _attribute_plan(spec: Spec, attribute: Category | Crosstab, budget: Fraction) -> AttributePlan:
     values = spec.labels(attribute)
     levels = []
-    for level, share in spec.levels.choices.items():
+    for level, share in _strictest_first(spec).items():
         protocol = BRR.for_budget(len(values), budget * share)
         parameters = {"domain_size": protocol.domain_size, "keep": protocol.keep}
         levels.append(LevelPlan(level=level, budget=budget * share, mechanism=BRR.name, parameters=parameters))

@@ -1,19 +1,16 @@
--- grain: one readable row of the source; inputs: the file, as text; rows that do not parse stay in reject_errors
-WITH cells AS (
-    SELECT {cells}
-    FROM read_csv(
-        $path,
-        columns = {columns},
-        auto_detect = false,
-        delim = $delimiter,
-        quote = $quote,
-        escape = $quote,
-        header = $header,
-        comment = $comment,
-        nullstr = '',
-        ignore_errors = true,
-        store_rejects = true,
-        rejects_limit = 1000
-    )
+-- grain: one readable row of the source, as text; rows that do not parse stay in reject_errors
+SELECT {cells}
+FROM read_csv(
+    $path,
+    columns = {columns},
+    auto_detect = false,
+    delim = $delimiter,
+    quote = $quote,
+    escape = $quote,
+    header = $header,
+    comment = $comment,
+    nullstr = '',
+    ignore_errors = true,
+    store_rejects = true,
+    rejects_limit = 1000
 )
-SELECT {codes} FROM cells

@@ -1,2 +1,11 @@
--- grain: one user; sort_key and twin are a keyed hash of the user id, value_i and level_i positions in the plan
-CREATE TABLE people (sort_key UBIGINT, twin UBIGINT, {columns})
+-- grain: one user, in the order of a keyed hash of the user id (sort_key, then twin);
+-- value_i and level_i are positions in the plan, null where the spec declares no value for a cell
+CREATE TABLE people AS
+WITH cells AS ({source}),
+positions AS (SELECT md5_number($key || user_id) AS user_hash, {positions} FROM cells)
+SELECT
+    (user_hash >> 64)::UBIGINT AS sort_key,
+    (user_hash & 18446744073709551615)::UBIGINT AS twin,
+    {columns}
+FROM positions
+ORDER BY sort_key, twin

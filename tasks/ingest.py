@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 
 from pldp.errors import SourceError
 from pldp.plan import Plan
@@ -16,8 +15,6 @@ from tasks.source import NOTHING, SourceFile
 from tasks.specfile import SpecFile
 from tasks.stage import stage
 
-BLOCK = 400_000
-"""Rows encoded and sorted at a time: what ingest holds in memory."""
 PARTITION_CELLS = 1 << 24
 """Partitions are sized by cells (users × values), so memory depends on neither."""
 
@@ -34,12 +31,16 @@ class Ingested:
 
 @stage()
 def ingest(run: Run, file: SpecFile) -> Ingested:
-    """Fill the run's vault in one transaction, or find it full."""
+    """Fill the run's vault, or find it full. One that was not filled to its end is filled anew: nothing was drawn."""
     n_users = _complete(run.vault)
     if n_users is None:
-        for left_over in (run.vault, run.vault.with_name(run.vault.name + ".wal")):
-            left_over.unlink(missing_ok=True)
-        n_users = _fill(run, SourceFile(file.spec, file.source))
+        _discard(run.vault)
+        try:
+            n_users = _fill(run, SourceFile(file.spec, file.source, run.plan.levels))
+        except BaseException:
+            # The corrected source is another release, so nobody would come back for this half.
+            _discard(run.vault)
+            raise
     return Ingested(n_users, n_partitions(n_users, run.plan))
 
 
@@ -51,6 +52,11 @@ def key_range(partition: int, partitions: int) -> dict[str, int]:
     """The keys of a partition: an equal slice of all hashes, so nobody needs a list of its users."""
     first, after = (_KEYS * i // partitions for i in (partition, partition + 1))
     return {"first": first, "last": after - 1}
+
+
+def _discard(vault: Path) -> None:
+    for left_over in (vault, vault.with_name(vault.name + ".wal")):
+        left_over.unlink(missing_ok=True)
 
 
 def _complete(vault: Path) -> int | None:
@@ -66,63 +72,61 @@ def _complete(vault: Path) -> int | None:
 
 
 def _fill(run: Run, source: SourceFile) -> int:
-    query, parameters = source.query()
-    # The key only orders and groups rows inside the vault; it is forgotten with this call.
-    parameters["key"] = run.stream("key").copy(4).tobytes().hex()
-    values = [f"value_{i} USMALLINT" for i in range(len(run.plan.attributes))]
-    levels = [f"level_{i} UTINYINT" for i in range(source.level_fields)]
-    with connect(run.vault) as reader:
+    query, parameters = source.people()
+    # The keys only order rows and assign levels inside the vault; they are forgotten with this call.
+    keys = {"key": run.stream("key").copy(4).tobytes().hex()}
+    if source.spec.levels.assigned is not None:
+        keys["level_key"] = run.stream("levels").copy(4).tobytes().hex()
+    with connect(run.vault) as vault:
         for domain, declared in source.domains():
-            reader.execute(
-                statement("10_ingest_domain", domain=domain, values=", ".join(text(value) for value in declared))
-            )
-        writer = reader.cursor()
-        try:
-            writer.execute("BEGIN")
-            writer.execute(statement("12_ingest_people", columns=", ".join(values + levels)))
-            writer.execute(statement("14_ingest_quarantine"))
-            n_users = _copy(source, reader.sql(query, params=parameters), writer, run)
-            _refuse_twice(source, writer, n_partitions(n_users, run.plan))
-            writer.execute(statement("18_ingest_done"))
-            writer.execute("COMMIT")
-        finally:
-            writer.close()
+            values = ", ".join(text(value) for value in declared)
+            vault.execute(statement("10_ingest_domain", domain=domain, values=values))
+        _read(source, vault, query, {**keys, **parameters})
+        vault.execute(statement("13_ingest_quarantine"))
         if source.format == "csv":
-            reader.execute(statement("15_ingest_rejects"))
+            vault.execute(statement("14_ingest_rejects"))
+        vault.execute(statement("15_ingest_nameless"))
+        _require_declared(source, vault)
+        vault.execute(statement("19_ingest_done"))
+        n_users = _one(vault, statement("19_ingest_n_users"))
+        if n_users == 0:
+            raise SourceError(f"{source.path}: no readable row with a user. Check source and its columns. {NOTHING}")
+        _refuse_twice(source, vault, n_partitions(n_users, run.plan))
     return n_users
 
 
-def _copy(source: SourceFile, rows: duckdb.DuckDBPyRelation, writer: duckdb.DuckDBPyConnection, run: Run) -> int:
-    """Encode block by block; the number of users with an id."""
-    stream = run.stream("levels")
-    n_rows = n_users = 0
+def _read(source: SourceFile, vault: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, object]) -> None:
+    """The database's own message quotes rows, so it is not even kept as a cause."""
     try:
-        for batch in rows.to_arrow_reader(BLOCK):
-            source.require_declared(batch, n_rows)
-            block = source.encode(batch, stream)
-            writer.register("block", block)
-            writer.execute(statement("13_ingest_block"))
-            writer.unregister("block")
-            n_rows += batch.num_rows
-            n_users += block.num_rows
-    except (duckdb.Error, pa.ArrowException):
-        n_users = -1
-    if n_users < 0:
-        raise SourceError(
-            f"{source.path}: cannot be read to its end as {source.format}. Check that the file is whole, "
-            f"source.format and source.csv. {NOTHING}"
-        )
-    if n_users == 0:
-        raise SourceError(f"{source.path}: no readable row with a user. Check source and its columns. {NOTHING}")
-    writer.execute(statement("16_ingest_nameless"), {"n_rows": n_rows - n_users})
-    return n_users
+        vault.execute(query, parameters)
+        return
+    except duckdb.Error:
+        pass
+    raise SourceError(
+        f"{source.path}: cannot be read to its end as {source.format}. Check that the file is whole, "
+        f"source.format and source.csv. {NOTHING}"
+    )
 
 
-def _refuse_twice(source: SourceFile, writer: duckdb.DuckDBPyConnection, partitions: int) -> None:
+def _require_declared(source: SourceFile, vault: duckdb.DuckDBPyConnection) -> None:
+    unplaced = " OR ".join(f"value_{i} IS NULL" for i in range(len(source.spec.published)))
+    if _one(vault, statement("16_ingest_unplaced", unplaced=unplaced)):
+        query, parameters = source.first_unplaced()
+        row = vault.execute(query, parameters).fetchone()
+        if row is not None:
+            raise source.undeclared(row)
+
+
+def _refuse_twice(source: SourceFile, vault: duckdb.DuckDBPyConnection, partitions: int) -> None:
+    """Partition by partition, so that memory stays flat."""
     for partition in range(partitions):
-        twice = writer.execute(statement("17_ingest_twice"), key_range(partition, partitions)).fetchone()
-        if twice is not None and twice[0]:
+        if _one(vault, statement("18_ingest_twice"), key_range(partition, partitions)):
             raise SourceError(
                 f"{source.path}, column {source.spec.source.user_id}: a user id stands in more than one row, and "
                 f"such a user would spend twice. Keep one row a user. {NOTHING}"
             )
+
+
+def _one(vault: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, int] | None = None) -> int:
+    row = vault.execute(query, parameters or {}).fetchone()
+    return 0 if row is None else int(row[0])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-MEMORY = "128MB"
+MEMORY = "64MB"
 """What a connection may hold before it spills into the vault's own folder; flat in the number of users."""
 
 _COLUMN = re.compile(r'^\s+"?(\w+)"?\s+[A-Z][^-]*--\s*(.+?)\s*$', re.MULTILINE)

@@ -88,8 +88,9 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
     identity = "\n".join([file.sha256, snapshot, slot, "evaluation" if evaluation else "release", str(seed)])
     digest = hmac.new(home.key(), identity.encode(), hashlib.sha256).hexdigest()
     run = Run(str(home.root), f"{file.spec.name}-{digest[:12]}", evaluation, seed)
-    open_folder(run.folder)
-    for folder in (run.vault.parent, run.reports):
+    if not evaluation:
+        open_folder(run.folder)
+    for folder in (run.folder, run.vault.parent, run.reports):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     opened = {"at": datetime.now(UTC).isoformat(), "slot": slot}
     for name, content in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,25 +13,26 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from pldp.errors import SourceError
-from pldp.randomness import Keystream
 from pldp.spec import Category, Spec
 from tasks.query import identifier, statement, text
 
 NOTHING = "Nothing was perturbed."
 _NO_MISSING, _NO_OTHER = -1, -2
 """Positions of cells that the spec has no value for."""
+_HASHES = 1 << 64
 
 
 @dataclass(frozen=True)
 class SourceFile:
+    """A spec's source. `levels` runs from the strictest to the weakest, as in the plan."""
+
     spec: Spec
     path: Path
+    levels: tuple[str, ...]
 
     @property
     def format(self) -> str:
@@ -54,91 +55,95 @@ class SourceFile:
         """Level columns of the vault: one for all attributes, or one each where users chose for each."""
         return len(self.spec.published) if isinstance(self.spec.levels.column, dict) else 1
 
-    def query(self) -> tuple[str, dict[str, object]]:
-        """The statement that reads the file as positions, and its parameters (without the key)."""
-        known = self._columns()
-        source, csv_options = self.spec.source, self.spec.source.csv
-        user = self._cell(source.user_id, known) if source.user_id else "CAST(row_number() OVER () AS VARCHAR)"
-        cells = [f"md5_number($key || {user}) AS user_hash"]
-        cells += [f"{self._cell(c.column or c.name, known)} AS cell_{i}" for i, c in enumerate(self.categories)]
-        cells += [f"{self._cell(column, known)} AS choice_{i}" for i, column in enumerate(self.level_columns)]
-        codes = ["(user_hash >> 64)::UBIGINT AS sort_key", "(user_hash & 18446744073709551615)::UBIGINT AS twin"]
-        codes += [_position(f"cell_{i}", f"domain_{i}", *_fallbacks(c)) for i, c in enumerate(self.categories)]
-        strictest = list(self.spec.levels.choices).index(self.spec.levels.missing or self.spec.levels.strictest)
-        codes += [
-            _position(f"choice_{i}", "level_domain", strictest, strictest) for i in range(len(self.level_columns))
-        ]
-        lists = {"cells": ", ".join(cells), "codes": ", ".join(codes)}
-        if self.format == "parquet":
-            return statement("11_ingest_parquet", **lists), {"path": str(self.path)}
-        struct = ", ".join(f"{text(name)}: 'VARCHAR'" for name in known)
-        return statement("11_ingest_csv", **lists, columns="{" + struct + "}"), {
-            "path": str(self.path),
-            "delimiter": csv_options.delimiter,
-            "quote": csv_options.quote,
-            "header": csv_options.header,
-            "comment": csv_options.comment,
-        }
-
     def domains(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The types that cells are cast to: a name, and the values in the order of their positions."""
         for i, category in enumerate(self.categories):
             yield f"domain_{i}", category.values
-        yield "level_domain", tuple(self.spec.levels.choices)
+        yield "level_domain", self.levels
 
-    def require_declared(self, batch: pa.RecordBatch, before: int) -> None:
-        """Refuse a cell that the spec has no value for, by row and column, never by what it holds."""
-        for i, category in enumerate(self.categories):
-            positions = batch.column(f"cell_{i}_position").to_numpy()
-            bad = np.flatnonzero(positions < 0)
-            if bad.size:
+    def people(self) -> tuple[str, dict[str, object]]:
+        """The statement that fills the vault from the file, and its parameters (without the keys)."""
+        positions = self._value_positions() + self._level_positions()
+        columns = [f"{self._value(i)} AS value_{i}" for i in range(len(self.spec.published))]
+        columns += [f"{level}::UTINYINT AS level_{i}" for i, level in enumerate(self._levels())]
+        select, parameters = self._select()
+        lists = {"positions": ", ".join(positions), "columns": ", ".join(columns)}
+        return statement("12_ingest_people", source=select, **lists), parameters
+
+    def first_unplaced(self) -> tuple[str, dict[str, object]]:
+        """The statement that finds the first row with a cell that the spec has no value for."""
+        names = ", ".join(f"cell_{i}_position" for i in range(len(self.categories)))
+        select, parameters = self._select()
+        positions = ", ".join(self._value_positions())
+        return statement("17_ingest_first_unplaced", source=select, positions=positions, names=names), parameters
+
+    def undeclared(self, row: Sequence[int]) -> SourceError:
+        """The error for that row: where it is and what to do, never what it holds."""
+        for category, position in zip(self.categories, row[1:], strict=True):
+            if position < 0:
                 rule = (
-                    "is empty, and the attribute declares no missing value: add `missing: <one of values>`"
-                    if positions[bad[0]] == _NO_MISSING
+                    "is empty, and no missing value is declared: add `missing: <one of values>`"
+                    if position == _NO_MISSING
                     else "holds a value that is not declared: add it to values, or add `other: <one of values>`"
                 )
-                raise SourceError(
-                    f"{self.path}, readable row {before + int(bad[0]) + 1}, column {category.column or category.name}: "
+                return SourceError(
+                    f"{self.path}, readable row {row[0]}, column {category.column or category.name}: "
                     f"the cell {rule} to attribute {category.name}. {NOTHING}"
                 )
+        raise ValueError("every cell of the row is declared")
 
-    def encode(self, batch: pa.RecordBatch, stream: Keystream) -> pa.Table:
-        """Users of a batch as the vault keeps them, in the order of their keys; rows without a user id drop out."""
-        named = batch.column("sort_key").is_valid().to_numpy(zero_copy_only=False)
-        batch = batch.filter(pa.array(named))
-        order = np.argsort(batch.column("sort_key").to_numpy())
-        columns: dict[str, NDArray[np.integer]] = {
-            "sort_key": batch.column("sort_key").to_numpy(),
-            "twin": batch.column("twin").to_numpy(),
+    def _select(self) -> tuple[str, dict[str, object]]:
+        """The file's needed cells as text, whatever its format."""
+        known = self._columns()
+        source, options = self.spec.source, self.spec.source.csv
+        user = self._cell(source.user_id, known) if source.user_id else "CAST(row_number() OVER () AS VARCHAR)"
+        cells = [f"{user} AS user_id"]
+        cells += [f"{self._cell(c.column or c.name, known)} AS cell_{i}" for i, c in enumerate(self.categories)]
+        cells += [f"{self._cell(column, known)} AS choice_{i}" for i, column in enumerate(self.level_columns)]
+        listed = ", ".join(cells)
+        if self.format == "parquet":
+            return statement("11_ingest_parquet", cells=listed), {"path": str(self.path)}
+        struct = ", ".join(f"{text(name)}: 'VARCHAR'" for name in known)
+        return statement("11_ingest_csv", cells=listed, columns="{" + struct + "}"), {
+            "path": str(self.path),
+            "delimiter": options.delimiter,
+            "quote": options.quote,
+            "header": options.header,
+            "comment": options.comment,
         }
-        positions = {c.name: batch.column(f"cell_{i}_position").to_numpy() for i, c in enumerate(self.categories)}
-        for i, attribute in enumerate(self.spec.published):
-            value = np.zeros(batch.num_rows, dtype=np.int64)
-            for part in self.spec.parts(attribute):
-                value = value * len(part.values) + positions[part.name]
-            columns[f"value_{i}"] = value.astype(np.uint16)
-        for i, level in enumerate(self._levels(batch, stream)):
-            columns[f"level_{i}"] = level.astype(np.uint8)
-        return pa.table({name: array[order] for name, array in columns.items()})
 
-    def _levels(self, batch: pa.RecordBatch, stream: Keystream) -> list[NDArray[np.integer]]:
+    def _value_positions(self) -> list[str]:
+        return [_position(f"cell_{i}", f"domain_{i}", *_fallbacks(c)) for i, c in enumerate(self.categories)]
+
+    def _level_positions(self) -> list[str]:
         choices = self.spec.levels
         if choices.assigned is not None:
-            shares = accumulate(choices.assigned.get(level, Fraction(0)) for level in choices.choices)
-            bounds = np.array([min(int(share * 2**64), 2**64 - 1) for share in shares][:-1], dtype=np.uint64)
-            return [np.searchsorted(bounds, stream.copy(batch.num_rows), side="right")]
-        chosen = [batch.column(f"choice_{i}_position").to_numpy() for i in range(len(self.level_columns))]
-        if not isinstance(choices.column, dict):
-            return chosen or [np.zeros(batch.num_rows, dtype=np.uint8)]
-        # A cross-tab tells of all its parts, so the strictest of their levels holds.
-        share = np.array([float(share) for share in choices.choices.values()])
-        by_name = dict(zip((category.name for category in self.categories), chosen, strict=True))
-        levels = []
-        for attribute in self.spec.published:
-            parts = np.stack([by_name[part.name] for part in self.spec.parts(attribute)])
-            strictest = np.argmin(share[parts], axis=0)
-            levels.append(np.take_along_axis(parts, strictest[None, :], axis=0)[0])
-        return levels
+            # One uniform number a user, cut at the stated shares.
+            shares = accumulate(choices.assigned.get(level, Fraction(0)) for level in self.levels)
+            cases = [f"WHEN drawn < {int(share * _HASHES)} THEN {i}" for i, share in enumerate(shares)][:-1]
+            drawn = "(md5_number($level_key || user_id) >> 64)::UBIGINT"
+            return [f"{drawn} AS drawn", f"CASE {' '.join(cases)} ELSE {len(cases)} END AS choice_0_position"]
+        unstated = self.levels.index(choices.missing or choices.strictest)
+        columns = range(len(self.level_columns))
+        return [_position(f"choice_{i}", "level_domain", unstated, unstated) for i in columns]
+
+    def _value(self, published: int) -> str:
+        """An attribute's position: that of its category, or of the combination, the last part running fastest."""
+        parts = self.spec.parts(self.spec.published[published])
+        names = [f"cell_{self.categories.index(part)}_position" for part in parts]
+        combined = names[0]
+        for name, part in zip(names[1:], parts[1:], strict=True):
+            combined = f"({combined}) * {len(part.values)} + {name}"
+        return f"CASE WHEN least({', '.join(names)}) >= 0 THEN ({combined})::USMALLINT END"
+
+    def _levels(self) -> list[str]:
+        """The level that rules each attribute; a cross-tab tells of all its parts, so the strictest of theirs."""
+        if not isinstance(self.spec.levels.column, dict):
+            return ["choice_0_position" if self.level_columns or self.spec.levels.assigned else "0"]
+        return [
+            f"least({', '.join(f'choice_{self.categories.index(part)}_position' for part in self.spec.parts(a))})"
+            for a in self.spec.published
+        ]
 
     def _cell(self, column: str, known: tuple[str, ...]) -> str:
         if column not in known:
@@ -160,12 +165,15 @@ class SourceFile:
                 return options.columns
             with _open_text(self.path) as handle:
                 lines = (line for line in handle if line.strip() and not _is_comment(line, options.comment))
-                # A quote that cannot occur stands for none.
-                rows = csv.reader(lines, delimiter=options.delimiter[0], quotechar=options.quote or "\0")
+                # Characters that cannot occur stand for no quote, and for a delimiter longer than the module takes.
+                delimiter = options.delimiter if len(options.delimiter) == 1 else "\x1f"
+                split = (line.replace(options.delimiter, delimiter) for line in lines)
+                rows = csv.reader(split, delimiter=delimiter, quotechar=options.quote or "\0")
                 names = [name.strip() for name in next(rows, [])]
-        except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException, EOFError):
+        except (OSError, csv.Error, pa.ArrowException, EOFError):
             names = []
-        if not names or len(set(names)) != len(names):
+        # DuckDB takes no notice of case.
+        if not names or len({name.lower() for name in names}) != len(names):
             raise SourceError(
                 f"{self.path}: cannot be read as {self.format} with a header of different column names. "
                 f"Check that the file is whole, source.format and source.csv. {NOTHING}"
@@ -175,11 +183,12 @@ class SourceFile:
 
 @contextmanager
 def _open_text(path: Path) -> Iterator[io.TextIOBase]:
+    """A text file from its header on; a broken byte in a row below is for the reader to quarantine, not for us."""
     if path.suffix == ".gz":
-        with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as zipped:
+        with gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as zipped:
             yield zipped
     else:
-        with path.open(encoding="utf-8-sig", newline="") as plain:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as plain:
             yield plain
 
 

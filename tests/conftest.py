@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+# Prefect and Great Expectations read their settings when they are imported, so these come first.
+_PREFECT_HOME = tempfile.TemporaryDirectory(prefix="pldp-tests-")
+os.environ.update(
+    {
+        "PREFECT_HOME": _PREFECT_HOME.name,
+        "PREFECT_LOCAL_STORAGE_PATH": f"{_PREFECT_HOME.name}/storage",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_LOGGING_LEVEL": "ERROR",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+        "GX_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+    }
+)
 
 # Property tests draw the same examples in every run: a failure repeats.
 settings.register_profile("pldp", derandomize=True, deadline=None)
@@ -18,3 +35,11 @@ SEEDS = range(100) if os.environ.get("PLDP_SEEDS") == "all" else (42,)
 def seed(request: pytest.FixtureRequest) -> int:
     value: int = request.param
     return value
+
+
+@pytest.fixture(autouse=True)
+def _own_umask() -> Iterator[None]:
+    """Preparing a home narrows the umask of the whole process; the next test starts with the usual one."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pldp.allocation import UNITS, brr_variance, optimal_shares, split
@@ -57,6 +57,7 @@ def test_variance_is_the_mechanisms() -> None:
     assert np.isfinite(brr_variance(np.array([1e-9, 1000.0]))).all()
 
 
+@settings(max_examples=40)
 @given(st.floats(1e-6, 1e3), CELLS)
 def test_shares_are_positive_and_follow_the_number_of_cells(total: float, cells: list[int]) -> None:
     shares = optimal_shares(total, cells)
@@ -66,6 +67,7 @@ def test_shares_are_positive_and_follow_the_number_of_cells(total: float, cells:
     assert np.all(np.diff(shares[order]) >= -1e-9)
 
 
+@settings(max_examples=40)
 @given(BUDGETS, CELLS)
 def test_splits_sum_to_the_total_exactly(total: Fraction, cells: list[int]) -> None:
     budgets = split(total, optimal_shares(float(total), cells))

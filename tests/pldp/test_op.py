@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pldp.combine import Levels, combine_linear
 from pldp.op import perturbation_method, smallest_maximum
 from pldp.protocol import Floats
-from tests.pldp.world import PAPER_CELLS, paper_attributes, simulate
+from tests.pldp.world import PAPER_CELLS, paper_attributes, simulate, zipf
 
 
 def _largest(estimate: Floats, reference: Floats) -> Floats:
@@ -101,42 +101,40 @@ def test_ten_steps_stay_above_the_optimum_as_measured(seed: int) -> None:
     rng = np.random.default_rng(seed)
     above = []
     for size, attribute in zip(PAPER_CELLS, paper_attributes(Fraction(3)), strict=True):
-        stepped, best = 0.0, 0.0
-        for _ in range(120):
-            levels, truth = simulate(attribute, rng.dirichlet(np.ones(size)), 10_000, 1, rng)
-            estimates = levels.frequencies[0]
-            stepped += float(_largest(perturbation_method(estimates, truth, 10), truth))
-            best += float(_largest(smallest_maximum(estimates, truth), truth))
-        above.append(stepped / best - 1)
+        draws = [simulate(attribute, rng.dirichlet(np.ones(size)), 10_000, 1, rng) for _ in range(120)]
+        estimates, truth = np.concatenate([d.frequencies for d, _ in draws]), np.stack([t for _, t in draws])
+        best = [smallest_maximum(e, t) for e, t in zip(estimates, truth, strict=True)]
+        stepped = _largest(perturbation_method(estimates, truth, 10), truth)
+        above.append(float(stepped.mean() / _largest(np.stack(best), truth).mean()) - 1)
     assert 0.10 < above[0] < 0.30
     assert 0.05 < above[-1] < 0.11
     assert 0.08 < np.mean(above) < 0.16
 
 
-@pytest.mark.parametrize(
-    ("total", "free", "summing"), [(1, (-0.45, -0.10), (0.05, 0.19)), (6, (0.04, 0.16), (0.06, 0.19))]
-)
-def test_a_noisy_reference_makes_the_largest_error_worse(
-    total: int, free: tuple[float, float], summing: tuple[float, float], seed: int
-) -> None:
-    # methods.md: 5–15 % worse than `oc`. So it is at ε = 6, and at every budget if weights sum to one. Without that,
-    # small budgets turn the regression into a shrinkage of noise: at ε = 1 it is better than `oc`, by a quarter.
+@pytest.mark.parametrize(("total", "free"), [(1, -0.10), (3, 0.09), (6, 0.125)])
+def test_a_noisy_reference_makes_the_largest_error_worse(total: int, free: float, seed: int) -> None:
+    # methods.md: 5–15 % worse than `oc`. So it is from ε = 3 on, and at every budget if weights sum to one (12.6 %).
+    # Without that, small budgets turn the regression into a shrinkage of noise: at ε = 1 it is better than `oc`.
     # The reference is the previous release: an independent draw, `oc+`, of the same people; Zipf truth, n = 10⁴.
+    # Standard errors with 600 repetitions: 0.010 at ε = 1, 0.005 above; five of them, and half a point for the centre.
+    tolerance = 0.055 if total == 1 else 0.03
     rng = np.random.default_rng(seed)
     errors = np.zeros(3)
     for size, attribute in zip(PAPER_CELLS, paper_attributes(Fraction(total)), strict=True):
-        for _ in range(120):
-            drawn, truth = simulate(attribute, 1 / np.arange(1, size + 1), 10_000, 2, rng)
-            previous, now = (Levels(part, drawn.n, drawn.protocols) for part in drawn.frequencies)
-            reference = combine_linear("oc+", previous).frequency
-            errors += [
-                float(_largest(combine_linear("oc", now).frequency, truth)),
-                float(_largest(perturbation_method(now.frequencies, reference, 20), truth)),
-                float(_largest(perturbation_method(now.frequencies, reference, 20, sum_to_one=True), truth)),
-            ]
+        drawn, truth = simulate(attribute, zipf(size), 10_000, 1200, rng)
+        previous, now = (Levels(part, drawn.n, drawn.protocols) for part in np.split(drawn.frequencies, 2))
+        reference = combine_linear("oc+", previous).frequency
+        for i, estimate in enumerate(
+            (
+                combine_linear("oc", now).frequency,
+                perturbation_method(now.frequencies, reference, 20),
+                perturbation_method(now.frequencies, reference, 20, sum_to_one=True),
+            )
+        ):
+            errors[i] += _largest(estimate, truth).mean()
     worse = errors[1:] / errors[0] - 1
-    assert free[0] < worse[0] < free[1]
-    assert summing[0] < worse[1] < summing[1]
+    assert worse[0] == pytest.approx(free, abs=tolerance)
+    assert worse[1] == pytest.approx(0.126, abs=tolerance)
 
 
 def test_the_papers_table_3_starts_near_log_3(seed: int) -> None:

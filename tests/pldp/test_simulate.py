@@ -71,8 +71,12 @@ def test_support_has_its_mean_and_variance_in_every_cell(seed: int) -> None:
         variance = sizes[level] * protocol.p * protocol.q
         z = (support[:, level].mean(axis=0) - mean) / np.sqrt(variance / repeats)
         assert np.abs(z).max() < z_bound(12)
-        assert support[:, level].var(axis=0) == pytest.approx(np.full(4, variance), rel=z_bound(12) * np.sqrt(2 / repeats) * 1.1)
+        assert support[:, level].var(axis=0) == pytest.approx(
+            np.full(4, variance), rel=z_bound(12) * np.sqrt(2 / repeats) * 1.1
+        )
     wrong = attribute_plan(4, Fraction("3.3"))
     off = draw_support(np.broadcast_to(level_counts, (repeats, 3, 4)), wrong.protocols, rng)[:, 2, 0].mean()
     expected = 90 * attribute.protocols[2].q
-    assert abs(off - expected) / np.sqrt(90 * attribute.protocols[2].p * attribute.protocols[2].q / repeats) > z_bound(12)
+    assert abs(off - expected) / np.sqrt(90 * attribute.protocols[2].p * attribute.protocols[2].q / repeats) > z_bound(
+        12
+    )

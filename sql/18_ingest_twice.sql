@@ -1,4 +1,4 @@
--- grain: one user id that stands in more than one row of a partition
+-- grain: one row: how many user ids of a partition stand in more than one row
 SELECT count(*) FROM (
     SELECT sort_key, twin FROM people
     WHERE sort_key BETWEEN $first AND $last

@@ -1,0 +1,2 @@
+-- grain: one row without a user id
+DELETE FROM people WHERE sort_key IS NULL

@@ -1,2 +1,0 @@
--- grain: one reason; rows without a user id
-INSERT INTO quarantine VALUES ('NO USER ID', $n_rows)
