@@ -13,6 +13,7 @@ from prefect import flow
 
 from flows.pipeline import conclude, draw, forget_vault, threads
 from flows.progress import report
+from pldp.errors import SpecError
 from pldp.study import Study, study_attribute
 from tasks.combine import References
 from tasks.home import Home
@@ -48,7 +49,12 @@ def evaluate(
     keep_levels: bool = False,
     source: Path | None = None,
 ) -> Evaluated:
-    load_spec(spec_path, source)
+    file = load_spec(spec_path, source)
+    if file.spec.source.reports is not None:
+        raise SpecError(
+            f"{spec_path}: source.reports holds no truth to compare with; an evaluation needs source.path. "
+            "Nothing was run."
+        )
     Home(home).prepare()
     return evaluate_flow(str(spec_path), str(home), repeat, seed, keep_levels, None if source is None else str(source))
 

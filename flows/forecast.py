@@ -42,6 +42,7 @@ class Forecast:
         return {
             "name": self.plan.name,
             "plan_sha256": self.plan.sha256,
+            "plan": self.plan.model_dump(mode="json"),
             "total_budget": float_above(self.plan.total),
             "worst_total": float_above(self.plan.worst_total),
             "expected_users": self.plan.expected_users,

@@ -12,6 +12,7 @@ from prefect.artifacts import create_table_artifact
 from flows.pipeline import conclude, draw, forget_vault, threads
 from flows.progress import report
 from pldp.exact import float_above
+from tasks.collect import collect
 from tasks.combine import References, previous_references, public_references
 from tasks.home import Home
 from tasks.ingest import ingest
@@ -57,11 +58,17 @@ def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | No
         forget_vault(run, file)
         return Released(run.release_id, done, resumed=True)
     references = _references(run, file)
-    report("ingest", 0)
-    ingested = ingest(run, file)
-    report("ingest", 1)
-    _record_spend(run)
-    draw(run, ingested)
+    if file.spec.source.reports is not None:
+        report("collect", 0)
+        ingested = collect(run, file)
+        report("collect", 1)
+        _record_spend(run)
+    else:
+        report("ingest", 0)
+        ingested = ingest(run, file)
+        report("ingest", 1)
+        _record_spend(run)
+        draw(run, ingested)
     outcome = conclude(run, ingested, references)
     budgets = budget_rows(run.plan, outcome.supports)
     tables = {

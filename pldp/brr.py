@@ -133,6 +133,10 @@ class BRR:
             totals += fields.view(np.uint8)
         return totals.reshape(8, -1, width).sum(axis=1).T.reshape(-1)[: self.domain_size]
 
+    def invalid(self, reports: Reports) -> NDArray[np.intp]:
+        padding = np.uint8(0xFF) << np.uint8(self.domain_size % 8) if self.domain_size % 8 else np.uint8(0)
+        return np.flatnonzero(reports[:, -1] & padding)
+
     def estimate(self, support: Counts, n: int) -> Floats:
         """mpldp Algorithm 2, as shares."""
         return estimate_shares(support, n, self.q, self.gap)

@@ -75,6 +75,10 @@ class PureProtocol(Protocol):
         """How many reports support each value; additive over any split of the reports."""
         ...
 
+    def invalid(self, reports: Reports) -> NDArray[np.intp]:
+        """Rows that no value can have led to; a client that sends them did not follow the plan."""
+        ...
+
     def estimate(self, support: Counts, n: int) -> Floats:
         """Unbiased shares; may be negative or sum to something other than one."""
         ...

@@ -49,7 +49,10 @@ class Csv(Model):
 
 
 class Source(Model):
-    path: str
+    """A file of raw rows (`path`), or a folder of reports that clients perturbed themselves (`reports`)."""
+
+    path: str | None = None
+    reports: str | None = None
     format: Literal["csv", "parquet"] | None = None
     csv: Csv = Csv()
     user_id: str | None = None
@@ -57,6 +60,12 @@ class Source(Model):
 
     @model_validator(mode="after")
     def _identified(self) -> Self:
+        if (self.path is None) == (self.reports is None):
+            raise ValueError("needs either path (raw rows) or reports (a folder of what clients sent)")
+        if self.reports is not None:
+            if self.user_id is not None or self.one_row_per_user:
+                raise ValueError("takes no user_id or one_row_per_user with reports: they hold no ids")
+            return self
         if (self.user_id is None) == (not self.one_row_per_user):
             raise ValueError("needs either user_id or one_row_per_user: true; a user in two rows would spend twice")
         return self
@@ -140,8 +149,6 @@ class Levels(Model):
 
     @model_validator(mode="after")
     def _placed(self) -> Self:
-        if len(self.choices) > 1 and (self.column is None) == (self.assigned is None):
-            raise ValueError("needs either column (where users' choices stand) or assigned (shares drawn for a study)")
         if max(self.choices.values()) != 1:
             raise ValueError("choices must give 1, the whole budget, to the weakest level: the rest is never spent")
         if self.missing is not None and self.missing not in self.choices:
@@ -241,6 +248,13 @@ class Spec(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        placed = (self.levels.column is not None) + (self.levels.assigned is not None)
+        if self.source.reports is not None and placed:
+            raise ValueError("levels: takes no column or assigned with source.reports: the folders name the levels")
+        if self.source.reports is None and ((placed == 0 and len(self.levels.choices) > 1) or placed == 2):
+            raise ValueError(
+                "levels: needs either column (where users' choices stand) or assigned (shares drawn for a study)"
+            )
         names = [attribute.name for attribute in self.attributes]
         if len(set(names)) != len(names):
             raise ValueError("attributes must have different names")

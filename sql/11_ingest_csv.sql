@@ -12,5 +12,6 @@ FROM read_csv(
     nullstr = '',
     ignore_errors = true,
     store_rejects = true,
-    rejects_limit = 1000
+    rejects_limit = 1000,
+    buffer_size = 4000000
 )

@@ -77,7 +77,7 @@ def _fill(run: Run, source: SourceFile) -> int:
     keys = {"key": run.stream("key").copy(4).tobytes().hex()}
     if source.spec.levels.assigned is not None:
         keys["level_key"] = run.stream("levels").copy(4).tobytes().hex()
-    with connect(run.vault) as vault:
+    with connect(run.vault, columns=source.width) as vault:
         for domain, declared in source.domains():
             values = ", ".join(text(value) for value in declared)
             vault.execute(statement("10_ingest_domain", domain=domain, values=values))
@@ -87,11 +87,13 @@ def _fill(run: Run, source: SourceFile) -> int:
             vault.execute(statement("14_ingest_rejects"))
         vault.execute(statement("15_ingest_nameless"))
         _require_declared(source, vault)
+        vault.execute("BEGIN")  # complete only once it is checked: a rerun after a crash asks no more than that
         vault.execute(statement("19_ingest_done"))
         n_users = _one(vault, statement("19_ingest_n_users"))
         if n_users == 0:
             raise SourceError(f"{source.path}: no readable row with a user. Check source and its columns. {NOTHING}")
         _refuse_twice(source, vault, n_partitions(n_users, run.plan))
+        vault.execute("COMMIT")
     return n_users
 
 
@@ -100,6 +102,8 @@ def _read(source: SourceFile, vault: duckdb.DuckDBPyConnection, query: str, para
     try:
         vault.execute(query, parameters)
         return
+    except duckdb.OutOfMemoryException:
+        raise
     except duckdb.Error:
         pass
     raise SourceError(

@@ -81,8 +81,11 @@ def write_reports(path: Path, reports: Reports) -> int:
 
 def read_reports(path: Path) -> Reports:
     """The reports of one committed file, (user, byte)."""
-    column = pq.read_table(path, memory_map=False)["report"].combine_chunks()
+    return as_reports(pq.read_table(path, memory_map=False)["report"].combine_chunks())
+
+
+def as_reports(column: pa.FixedSizeBinaryArray) -> Reports:
+    """A column's own bytes, (user, byte), without a copy."""
     width = column.type.byte_width
-    _, data = column.buffers()
-    array = np.frombuffer(data, dtype=np.uint8)[column.offset * width : (column.offset + len(column)) * width]
-    return array.reshape(len(column), width)
+    data = np.frombuffer(column.buffers()[1], dtype=np.uint8)
+    return data[column.offset * width : (column.offset + len(column)) * width].reshape(len(column), width)

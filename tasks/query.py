@@ -10,8 +10,8 @@ from pathlib import Path
 
 import duckdb
 
-MEMORY = "64MB"
-"""What a connection may hold before it spills into the vault's own folder; flat in the number of users."""
+MEMORY, MEMORY_A_COLUMN = 64, 2
+"""Megabytes a connection may hold before it spills beside its database: by columns, never by users."""
 
 _COLUMN = re.compile(r'^\s+"?(\w+)"?\s+[A-Z][^-]*--\s*(.+?)\s*$', re.MULTILINE)
 _TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
@@ -48,12 +48,16 @@ def text(value: str) -> str:
 
 
 @contextmanager
-def connect(path: Path, *, read_only: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+def connect(path: Path, *, read_only: bool = False, columns: int = 0) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that is always closed and spills only beside its own database."""
     connection = duckdb.connect(
         str(path),
         read_only=read_only,
-        config={"memory_limit": MEMORY, "temp_directory": str(path.parent / "spill"), "threads": "2"},
+        config={
+            "memory_limit": f"{MEMORY + MEMORY_A_COLUMN * columns}MB",
+            "temp_directory": str(path.parent / "spill"),
+            "threads": "2",
+        },
     )
     try:
         connection.execute("SET enable_progress_bar = false")

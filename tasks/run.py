@@ -105,9 +105,11 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
 def _snapshot(key: bytes, source: Path) -> str:
     mac = hmac.new(key, digestmod=hashlib.sha256)
     try:
-        with source.open("rb") as handle:
-            while chunk := handle.read(_CHUNK):
-                mac.update(chunk)
+        for path in sorted(source.rglob("*.parquet")) if source.is_dir() else [source]:
+            mac.update(f"{path.relative_to(source)}\n{path.stat().st_size}\n".encode())
+            with path.open("rb") as handle:
+                while chunk := handle.read(_CHUNK):
+                    mac.update(chunk)
     except OSError as error:
         raise SourceError(
             f"{source}: the source cannot be read ({error.strerror}). "

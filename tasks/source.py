@@ -51,9 +51,9 @@ class SourceFile:
         return () if column is None else (column,)
 
     @property
-    def level_fields(self) -> int:
-        """Level columns of the vault: one for all attributes, or one each where users chose for each."""
-        return len(self.spec.published) if isinstance(self.spec.levels.column, dict) else 1
+    def width(self) -> int:
+        """How many columns of the file are read."""
+        return len(self.categories) + len(self.level_columns) + 1
 
     def domains(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The types that cells are cast to: a name, and the values in the order of their positions."""

@@ -34,7 +34,8 @@ class SpecFile:
 
     @property
     def source(self) -> Path:
-        return self.resolve(self.spec.source.path)
+        """The file of raw rows, or the folder of clients' reports."""
+        return self.resolve(self.spec.source.path or self.spec.source.reports or "")
 
     def resolve(self, path: str) -> Path:
         """Paths in a spec are relative to the spec."""

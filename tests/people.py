@@ -55,9 +55,7 @@ def make_people(n_users: int, seed: int = 1) -> pl.DataFrame:
 
 def partial_to_value(people: pl.DataFrame) -> pl.DataFrame:
     """The same people, farmers hiding and everybody else careless: the choice of a level tells the value."""
-    return people.with_columns(
-        level=pl.when(pl.col("job") == "farmer").then(pl.lit("high")).otherwise(pl.lit("low"))
-    )
+    return people.with_columns(level=pl.when(pl.col("job") == "farmer").then(pl.lit("high")).otherwise(pl.lit("low")))
 
 
 def world(folder: Path, people: pl.DataFrame | None = None, **sections: Any) -> Path:

@@ -64,7 +64,7 @@ def good_source() -> bytes:
         f"{mark}Few,{mark}Job".encode(),
         f"{mark}Many,nurse,male,low,{mark}Note,{mark}Extra".encode(),
         f"{mark}Utf8".encode() + b"\xff\xfe,nurse,male,low,note",
-        f',nurse,male,low,{mark}Nameless'.encode(),
+        f",nurse,male,low,{mark}Nameless".encode(),
         f'{mark}Open,"{mark}Quote,male,low,note'.encode(),
     ]
     return unknown.write_csv().encode() + b"\n".join(broken) + b"\n"

@@ -58,14 +58,14 @@ def test_the_named_steps() -> None:
 
 @pytest.mark.parametrize(
     ("n_users", "size", "change", "within"),
-    [(10**4, 16, -0.25, 0.03), (10**5, 16, -0.07, 0.015), (10**5, 100, -0.48, 0.03)],
+    [(10**4, 16, -0.25, 0.03), (10**5, 16, -0.07, 0.015), (10**5, 100, -0.48, 0.025)],
 )
 def test_projection_lowers_the_error_as_measured(
     n_users: int, size: int, change: float, within: float, seed: int
 ) -> None:
-    # methods.md: Zipf(1), ε = 1 at low, equal groups, after `oc`: −25 %, −6 … −8 %, −48 %. Measured with 9,000
-    # repetitions: −24.4, −6.7, −49.4 %. One repetition's share varies by 13, 6 and 7 points; 1,000 of them, five
-    # standard errors.
+    # methods.md: Zipf(1), ε = 1 at low, equal groups, after `oc`: −25 %, −6 … −8 %, −48 %. Measured with 20,000
+    # repetitions: −24.6, −6.7, −49.4 %. Standard errors with 1,000: 0.5, 0.3 and 0.2 points; five of them, and the
+    # distance of the measured figure from the stated one.
     levels, truth = simulate(attribute_plan(size, Fraction(1)), zipf(size), n_users, 1000, np.random.default_rng(seed))
     estimate = combine_linear("oc", levels).frequency
     before, after = np.square(estimate - truth).mean(), np.square(project_to_simplex(estimate) - truth).mean()
