@@ -92,7 +92,8 @@ def show_releases(out: Console, found: pl.DataFrame, home: Path) -> None:
         out.print(f"No releases in {home} yet.", highlight=False, soft_wrap=True)
         return
     table = Table()
-    for column in ("release", "status", "created", "users", "most a user spent"):
+    table.add_column("release", no_wrap=True)
+    for column in ("status", "created", "users", "spent"):
         table.add_column(column)
     for row in found.iter_rows(named=True):
         spent = "?" if row["spent"] is None else f"ε = {row['spent']:g}"

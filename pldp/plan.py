@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -86,6 +87,8 @@ class Plan(Frozen):
     expected_shares: tuple[float, ...]
     minimum_users: int = Field(ge=1)
     one_level_for_all: bool
+    perturbed_by: Literal["vault", "clients"]
+    """Who draws the reports: the holder of the vault on the users' behalf, or their own clients."""
 
     @property
     def sha256(self) -> str:
@@ -134,6 +137,7 @@ def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
         expected_shares=tuple(float(shares.get(level, 0)) for level in choices),
         minimum_users=spec.gates.minimum_users,
         one_level_for_all=not isinstance(spec.levels.column, dict),
+        perturbed_by="vault" if spec.source.reports is None else "clients",
     )
 
 

@@ -8,6 +8,11 @@ from typing import Any
 from pldp.exact import float_above, log_above
 from pldp.plan import Plan
 
+_HOLDERS = {
+    "vault": "whoever holds the vault keeps it: perturbation happens there, on behalf of the users",
+    "clients": "users' own clients perturbed as the plan says; raw values never came here",
+}
+
 
 def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, Any]:
     """What is promised to whom, exactly; nothing in it depends on anybody's values."""
@@ -56,7 +61,7 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
             "this statement, the spec and the plan",
         ],
         "assumptions": [
-            "whoever holds the vault keeps it: perturbation happens there, on behalf of the users",
+            _HOLDERS[plan.perturbed_by],
             "a user stands in one row",
             "every further release of the same users spends its own budget on top of this one",
         ],

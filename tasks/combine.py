@@ -28,7 +28,7 @@ def combine(run: Run, estimates: tuple[LevelEstimates, ...], references: Referen
     """The recipe of the plan, attribute by attribute.
 
     The bootstrap behind biased methods simulates from published numbers only, so its generator needs no secret;
-    it follows from the release, and a resumed release gets the same errors.
+    it follows from the release, and a resumed release gets the same errors (a seeded evaluation in any home).
     """
     plan = run.plan
     histograms = []
@@ -37,7 +37,8 @@ def combine(run: Run, estimates: tuple[LevelEstimates, ...], references: Referen
         recipe = plan.recipe
         if reference is None and recipe.method.startswith("op"):
             recipe = replace(recipe, method="oc+")  # the first release of its name has no previous one
-        digest = hashlib.sha256(f"{run.release_id} {found.attribute}".encode()).digest()
+        origin = run.release_id if run.seed is None else f"seed {run.seed}"
+        digest = hashlib.sha256(f"{origin} {found.attribute}".encode()).digest()
         rng = np.random.default_rng(int.from_bytes(digest))
         histograms.append(estimate_histogram(found.levels, recipe, reference, rng))
     return tuple(histograms)
