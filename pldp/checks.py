@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
-from pldp.combine import Combined, Levels, noise_variances, spread
+from pldp.combine import Combined, Levels, linear_variance, noise_variances, spread
 from pldp.postprocess import project_to_simplex
 from pldp.protocol import Floats
 
@@ -71,11 +71,9 @@ def unbiasedness(combined: Combined, levels: Levels, truth: Floats) -> Floats:
 
 def z_scores(combined: Combined, levels: Levels, truth: Floats) -> Floats:
     """Errors in units of the standard error that the truth implies."""
-    sizes = levels.n[:, None].astype(np.float64)
     noise = noise_variances(levels.protocols, truth)
-    drawn = (combined.weights**2 * noise / sizes).sum(axis=-2)
-    chosen = ((combined.weights - sizes / sizes.sum()) ** 2 / sizes).sum(axis=-2)
-    return (combined.frequency - truth) / np.sqrt(drawn + chosen * spread(truth, levels.n_reports))
+    variance = linear_variance(combined.weights, levels.n, noise, spread(truth, levels.n_reports))
+    return (combined.frequency - truth) / np.sqrt(variance)
 
 
 def total_support(observed: int, law: tuple[tuple[int, float], ...]) -> float:

@@ -87,16 +87,18 @@ def combine_linear(method: str, levels: Levels) -> Combined:
     """One of `LINEAR_METHODS`, with the standard error at the estimate.
 
     `oc+` needs S² before it has an estimate; a first pass with `oc` gives it. Its weights are therefore estimated,
-    which costs a bias of order 1/n, far below the standard error (tests/pldp/test_combine.py measures it).
+    which costs a bias of order 1/n, far below the standard error (tests/pldp/test_combine.py measures it). Both are
+    kept one user away from 0 and 1: a rare value that the first pass misses still has a spread between users.
     """
+    edge = 1 / max(levels.n_reports, 2)
     uniform = np.full(levels.frequencies.shape[-1], 1 / levels.frequencies.shape[-1])
     pilot_noise = noise_variances(levels.protocols, uniform)
     pilot_weights = linear_weights("oc", levels.n, pilot_noise, uniform)
-    pilot = np.clip((pilot_weights * levels.frequencies).sum(axis=-2), 0, 1)
+    pilot = np.clip((pilot_weights * levels.frequencies).sum(axis=-2), edge, 1 - edge)
     noise = noise_variances(levels.protocols, pilot)
     weights = linear_weights(method, levels.n, noise, spread(pilot, levels.n_reports))
     frequency = (weights * levels.frequencies).sum(axis=-2)
-    inside = np.clip(frequency, 0, 1)
+    inside = np.clip(frequency, edge, 1 - edge)
     variance = linear_variance(
         weights, levels.n, noise_variances(levels.protocols, inside), spread(inside, levels.n_reports)
     )

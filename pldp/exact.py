@@ -17,6 +17,7 @@ BITS = 64
 SCALE = 1 << BITS
 
 _DIGITS = 60
+_LONGEST = 100
 _FLOOR = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
 _CEILING = Context(prec=_DIGITS, rounding=ROUND_CEILING)
 
@@ -27,8 +28,11 @@ def parse_ratio(value: object) -> Fraction:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError('must be a number or a fraction such as "1/3"')
+    written = re.sub(r"\s*/\s*", "/", str(value))
+    if len(written) > _LONGEST or re.search(r"[eE][+-]?\d{4,}", written):
+        raise ValueError("must be written in at most 100 characters, without huge exponents")
     try:
-        return Fraction(re.sub(r"\s*/\s*", "/", str(value)))
+        return Fraction(written)
     except (ValueError, ZeroDivisionError):
         raise ValueError('must be a finite number or a fraction such as "1/3"') from None
 

@@ -67,7 +67,7 @@ def estimate_histogram(levels: Levels, recipe: Recipe, reference: Floats | None,
     variance = unbiased.standard_error**2
     beyond = spread(unbiased.frequency, levels.n_reports) / levels.n_reports if recipe.population else 0.0
     half = norm.ppf(0.5 + recipe.confidence / 2) * np.sqrt(variance + beyond)
-    error = bootstrap_error(method, recipe, levels, reference, rng) if biased else np.sqrt(variance)
+    error = bootstrap_error(method, recipe, levels, unbiased.frequency, reference, rng) if biased else np.sqrt(variance)
     return Histogram(
         method=method,
         biased=biased,
@@ -97,11 +97,15 @@ def apply(method: str, recipe: Recipe, levels: Levels, reference: Floats | None)
 
 
 def bootstrap_error(
-    method: str, recipe: Recipe, levels: Levels, reference: Floats | None, rng: np.random.Generator
+    method: str,
+    recipe: Recipe,
+    levels: Levels,
+    unbiased: Floats,
+    reference: Floats | None,
+    rng: np.random.Generator,
 ) -> Floats:
     """Root mean squared error per cell if the projected estimate were the truth and levels were chosen blindly."""
-    pooled = combine_linear("oc+", levels).frequency
-    counts = whole_counts(project_to_simplex(pooled), levels.n_reports)
+    counts = whole_counts(project_to_simplex(unbiased), levels.n_reports)
     truth = counts / levels.n_reports
     dealt = draw_levels(counts, levels.n, REPEATS, rng)
     again = estimate_levels(draw_support(dealt, levels.protocols, rng), levels.n, levels.protocols)

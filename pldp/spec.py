@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainSerializer, Tag, model_validator
 
 from pldp.exact import parse_ratio
+from pldp.schedule import Schedule
 
 MAX_VALUES = 10_000
 MAX_BUDGET = 1_000
@@ -228,7 +229,7 @@ class Spec(Model):
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()
-    schedule: str | None = None
+    schedule: Schedule | None = None
 
     @property
     def published(self) -> tuple[Category | Crosstab, ...]:

@@ -73,7 +73,7 @@ def load_spec(path: Path, source: Path | None = None) -> SpecFile:
 
 def _explain(problem: Any, content: dict[str, Any]) -> str:
     steps = [step for step in problem["loc"] if step not in _TAGS]
-    field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".") or "spec"
+    field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
     rule = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
         known = _known_keys(steps[:-1], content)
@@ -83,6 +83,8 @@ def _explain(problem: Any, content: dict[str, Any]) -> str:
     if problem["type"] == "missing":
         return f"{field} is required"
     got = problem["input"]
+    if not field:
+        return rule  # a rule across keys names them itself
     if isinstance(got, dict | list | tuple | BaseModel):
         return f"{field}: {_lower(rule)}"
     shown = repr(got) if len(repr(got)) <= _QUOTED else repr(got)[:_QUOTED] + "…"
