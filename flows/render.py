@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tasks.failures import Failure
 from tasks.home import Home
 from tasks.results import PublishedRelease
 
@@ -32,6 +33,9 @@ def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: 
     show_validations(out, found)
     places = Home(home)
     out.print(f"Results   {places.results}   (DuckDB; start with the views latest_*)", highlight=False, soft_wrap=True)
+    page = places.pages / f"{found.release_id}.html"
+    if page.exists():
+        out.print(f"Page      {page}", highlight=False, soft_wrap=True)
     out.print(f"Statement {places.releases / found.release_id / 'privacy.json'}", highlight=False, soft_wrap=True)
     out.print(f"Reports   {places.reports / found.release_id}", highlight=False, soft_wrap=True)
 
@@ -98,12 +102,23 @@ def show_releases(out: Console, found: pl.DataFrame, home: Path) -> None:
     for row in found.iter_rows(named=True):
         spent = "?" if row["spent"] is None else f"ε = {row['spent']:g}"
         created = f"{row['created_at']:%Y-%m-%d %H:%M}"
-        table.add_row(row["release_id"], row["status"], created, f"{row['n_users']:,}", spent)
+        table.add_row(row["release_id"], row["status"], created, _people(row["n_users"]), spent)
     out.print(table)
     for (name,), rows in found.group_by("name", maintain_order=True):
         total = rows["spent"].sum()
         if rows.height > 1:
             out.print(f"A user in all {rows.height} releases of {name} has spent up to ε = {total:g}.", highlight=False)
+
+
+def show_failures(out: Console, failures: list[Failure]) -> None:
+    if failures:
+        last = failures[-1]
+        line = f"{len(failures)} scheduled runs failed, the last at {last.at}: {last.message} Resume: {last.resume}"
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _people(n_users: int | None) -> str:
+    return "?" if n_users is None else f"{n_users:,}"
 
 
 def show_forecast(out: Console, found: Forecast) -> None:

@@ -4,6 +4,7 @@
     ├── SpecError             the spec breaks a rule                 2
     ├── SourceError           the source file breaks a rule          2
     ├── NotFound              no such release in this home           2
+    ├── RequestError          a query, group or export is wrong      2
     ├── GateFailed            a gate failed: nothing was published   1
     └── HomeError             the home cannot be used now            3
         └── StageFailed       a stage broke for another reason       3
@@ -32,6 +33,10 @@ class SourceError(PldpError):
 
 
 class NotFound(PldpError):
+    exit_code: ClassVar[int] = 2
+
+
+class RequestError(PldpError):
     exit_code: ClassVar[int] = 2
 
 

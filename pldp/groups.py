@@ -28,9 +28,9 @@ def combine_group(method: str, levels: Levels, members: Sequence[int]) -> Combin
     merged = levels.frequencies[..., cells].sum(axis=-1, keepdims=True)
     noise = group_noise(levels, cells)
     pilot = (linear_weights("oc", levels.n, noise, merged[..., 0, :]) * merged).sum(axis=-2)
-    weights = linear_weights(method, levels.n, noise, spread(pilot, levels.n_reports))
+    weights = linear_weights(method, levels.n, noise, _spread_inside(pilot, levels.n_reports))
     frequency = (weights * merged).sum(axis=-2)
-    variance = linear_variance(weights, levels.n, noise, spread(frequency, levels.n_reports))
+    variance = linear_variance(weights, levels.n, noise, _spread_inside(frequency, levels.n_reports))
     return Combined(frequency[..., 0], np.sqrt(variance[..., 0]), weights[..., 0])
 
 
@@ -41,3 +41,9 @@ def group_noise(levels: Levels, cells: Sequence[int]) -> Floats:
     inside = np.clip(levels.frequencies, 0, 1)
     per_cell = [protocol.noise_variance(inside[..., i, :]) for i, protocol in enumerate(levels.protocols)]
     return np.stack(per_cell, axis=-2)[..., cells].sum(axis=-1, keepdims=True)
+
+
+def _spread_inside(frequency: Floats, n_users: int) -> Floats:
+    """S², one user away from 0 and 1, as in `combine_linear`."""
+    edge = 1 / max(n_users, 2)
+    return spread(np.clip(frequency, edge, 1 - edge), n_users)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from dataclasses import asdict
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
@@ -22,7 +22,8 @@ from pldp.spec import Category, Crosstab, Ratio, Spec
 FAMILY = 1e-5
 """The most probable all gates together are to refuse a correct release; half of it is the homogeneity test's."""
 
-PROTOCOLS: dict[str, Callable[..., PureProtocol]] = {BRR.name: BRR}
+PROTOCOLS: dict[str, type[BRR]] = {BRR.name: BRR}
+"""By the name a spec and a plan give them. A protocol is a dataclass: its fields are the plan's parameters."""
 
 
 class Frozen(BaseModel):
@@ -159,9 +160,10 @@ def _attribute_plan(spec: Spec, attribute: Category | Crosstab, budget: Fraction
     values = spec.labels(attribute)
     levels = []
     for level, share in _strictest_first(spec).items():
-        protocol = BRR.for_budget(len(values), budget * share)
-        parameters = {"domain_size": protocol.domain_size, "keep": protocol.keep}
-        levels.append(LevelPlan(level=level, budget=budget * share, mechanism=BRR.name, parameters=parameters))
+        protocol = PROTOCOLS[spec.mechanism].for_budget(len(values), budget * share)
+        levels.append(
+            LevelPlan(level=level, budget=budget * share, mechanism=spec.mechanism, parameters=asdict(protocol))
+        )
     assumed = attribute.assumed or (Fraction(1, len(values)),) * len(values)
     return AttributePlan(
         name=attribute.name,

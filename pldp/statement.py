@@ -31,7 +31,7 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
         "worst_total": {
             "nominal_epsilon": float_above(plan.worst_total),
             "exact_epsilon": log_above(worst_ratio),
-            "meaning": "a user who chose the weakest level everywhere; everybody else spends less",
+            "meaning": "a user who chose the weakest level everywhere; nobody spends more",
         },
         "by_level": {
             level: float_above(sum((a.levels[i].budget for a in plan.attributes), Fraction(0)))
@@ -62,7 +62,7 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
         ],
         "assumptions": [
             _HOLDERS[plan.perturbed_by],
-            "a user stands in one row",
+            "every user answers once",
             "every further release of the same users spends its own budget on top of this one",
         ],
     }

@@ -45,7 +45,9 @@ def collect(run: Run, file: SpecFile) -> Ingested:
             bounds = [total * i // partitions for i in range(partitions + 1)]
             parts = _cut(_batches(_files(folder, attribute, level), level), np.diff(bounds), level)
             for partition, reports in enumerate(parts):
-                write_reports(run.report_file(attribute.name, level.level, partition), reports)
+                # The order of arrival would tell who sent when.
+                order = np.argsort(run.stream("order", attribute.name, level.level, partition).copy(len(reports)))
+                write_reports(run.report_file(attribute.name, level.level, partition), reports[order])
     return Ingested(n_users, partitions)
 
 
@@ -71,19 +73,33 @@ def _rows(path: Path, level: LevelPlan) -> int:
             return int(pq.read_metadata(path).num_rows)
     except (OSError, pa.ArrowException):
         pass
-    raise SourceError(
-        f"{path}: must be a whole Parquet file with one column `report` of {width} bytes a row, as the plan's "
-        f"{level.mechanism} makes them. {NOTHING}"
+    raise _misshapen(path, level)
+
+
+def _misshapen(path: Path, level: LevelPlan) -> SourceError:
+    return SourceError(
+        f"{path}: must be a whole Parquet file with one column `report` of {level.protocol.report_bytes} bytes a row, "
+        f"as the plan's {level.mechanism} makes them. {NOTHING}"
     )
+
+
+def _columns(path: Path, level: LevelPlan) -> Iterator[pa.FixedSizeBinaryArray]:
+    try:
+        for batch in pq.ParquetFile(path).iter_batches():
+            yield batch.column("report")
+        return
+    except (OSError, pa.ArrowException):
+        pass
+    raise _misshapen(path, level)
 
 
 def _batches(paths: Iterable[Path], level: LevelPlan) -> Iterator[Reports]:
     for path in paths:
         row = 0
-        for batch in pq.ParquetFile(path).iter_batches():
-            reports = as_reports(batch.column("report"))
+        for column in _columns(path, level):
+            reports = as_reports(column)
             invalid = level.protocol.invalid(reports)
-            if batch.column("report").null_count or invalid.size:
+            if column.null_count or invalid.size:
                 where = f", row {row + int(invalid[0]) + 1}" if invalid.size else ""
                 raise SourceError(f"{path}{where}: is not a report that {level.mechanism} can make. {NOTHING}")
             row += len(reports)

@@ -42,6 +42,11 @@ class Home:
         return self.root / "releases"
 
     @property
+    def pages(self) -> Path:
+        """What analysts look at: one page a release, and the index."""
+        return self.root / "pages"
+
+    @property
     def results(self) -> Path:
         """The link analysts open."""
         return self.root / "results.duckdb"
@@ -50,14 +55,19 @@ class Home:
     def ledger(self) -> Path:
         return self.root / "ledger.jsonl"
 
+    @property
+    def failures(self) -> Path:
+        """One line a scheduled run that did not publish."""
+        return self.root / "failures.jsonl"
+
     def prepare(self) -> Home:
         """Make the folders; files that this process makes from now on are the operator's alone.
 
-        Analysts reach the results and the releases' statements, nothing else.
+        Analysts reach the results, the pages and the releases' statements, nothing else.
         """
         os.umask(0o077)
         try:
-            for folder in (self.root, self.releases):
+            for folder in (self.root, self.releases, self.pages):
                 open_folder(folder)
             for folder in (self.vault, self.evaluations, self.reports):
                 folder.mkdir(exist_ok=True)
@@ -108,6 +118,7 @@ class Home:
             handle.write(("" if _ends_whole(self.ledger) else "\n") + json.dumps(entry) + "\n")
             handle.flush()
             os.fsync(handle.fileno())
+        self.ledger.chmod(0o644)  # what was spent is public
 
 
 def _ends_whole(path: Path) -> bool:
@@ -124,6 +135,18 @@ def open_folder(folder: Path) -> None:
 
 def commit(path: Path, content: bytes, mode: int = 0o600) -> bool:
     """Create a file whole or not at all, never replacing one that is there. Whether it was this call that did."""
+    with _drafted(path, content, mode) as draft:
+        return link(draft, path)
+
+
+def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Create or replace a file whole or not at all: for what can be made again."""
+    with _drafted(path, content, mode) as draft:
+        draft.replace(path)
+
+
+@contextmanager
+def _drafted(path: Path, content: bytes, mode: int) -> Iterator[Path]:
     draft = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
     try:
         with draft.open("wb") as handle:
@@ -131,7 +154,7 @@ def commit(path: Path, content: bytes, mode: int = 0o600) -> bool:
             handle.flush()
             os.fsync(handle.fileno())
         draft.chmod(mode)
-        return link(draft, path)
+        yield draft
     finally:
         draft.unlink(missing_ok=True)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from pldp.errors import SourceError
+from pldp.errors import HomeError, SourceError
 from pldp.plan import Plan
 from tasks.query import connect, statement, text
 from tasks.run import Run
@@ -34,6 +34,7 @@ def ingest(run: Run, file: SpecFile) -> Ingested:
     """Fill the run's vault, or find it full. One that was not filled to its end is filled anew: nothing was drawn."""
     n_users = _complete(run.vault)
     if n_users is None:
+        _refuse_second_draw(run)
         _discard(run.vault)
         try:
             n_users = _fill(run, SourceFile(file.spec, file.source, run.plan.levels))
@@ -57,6 +58,18 @@ def key_range(partition: int, partitions: int) -> dict[str, int]:
 def _discard(vault: Path) -> None:
     for left_over in (vault, vault.with_name(vault.name + ".wal")):
         left_over.unlink(missing_ok=True)
+
+
+def _refuse_second_draw(run: Run) -> None:
+    """Without its vault a half-drawn release cannot tell who was drawn: a fresh key would draw some users twice.
+
+    A seeded evaluation gets the same key again, so it may.
+    """
+    if run.seed is None and any(run.reports.rglob("*.parquet")):
+        raise HomeError(
+            f"{run.reports}: reports of release {run.release_id} were drawn, but its vault is gone, so it cannot be "
+            "completed. Give another --slot for a new release, which spends again. Nothing was published."
+        )
 
 
 def _complete(vault: Path) -> int | None:

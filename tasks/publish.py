@@ -60,8 +60,9 @@ def publish(run: Run, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts
     rows: dict[str, pl.DataFrame] = {"releases": release, "validations": validation_rows(verdicts)}
     if status == "published":
         rows |= tables
-        content = json.dumps(privacy_statement(plan, run.release_id, n_users), indent=2)
-        commit(run.folder / "privacy.json", content.encode(), mode=0o644)
+    # A refused release has spent its budget too, so its users are told what they spent.
+    content = json.dumps(privacy_statement(plan, run.release_id, n_users), indent=2)
+    commit(run.folder / "privacy.json", content.encode(), mode=0o644)
     _replace(home, run.release_id, rows)
     return status
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pldp.plan import Plan
 from tasks.home import Home
 from tasks.query import connect, statement
 
+UNFINISHED = "unfinished"
 _TABLES = ("releases", "histograms", "level_estimates", "budgets", "validations")
 
 
@@ -28,7 +30,7 @@ class PublishedRelease:
     plan_matches: bool
     """Whether the stored plan still has the hash that was published."""
     statement: dict[str, Any] | None
-    """The privacy statement; a refused release has none."""
+    """The privacy statement."""
 
     @property
     def status(self) -> str:
@@ -48,22 +50,37 @@ class PublishedRelease:
 
 
 def list_releases(home: Path) -> pl.DataFrame:
-    """Every release of a home, newest first, with the most a user spent on it."""
+    """Every release of a home, newest first, with the most a user spent on it.
+
+    One that spent but never reached its end is listed as unfinished: its budget is gone all the same.
+    """
     results = Home(home).results
-    spends = {spent["release_id"]: spent["budget"] for spent in Home(home).spends()}
+    spends = pl.DataFrame(
+        [
+            {
+                "release_id": spent["release_id"],
+                "name": spent["name"],
+                "created_at": datetime.fromisoformat(spent["at"]).replace(tzinfo=None),
+                "spent": float(spent["budget"]),
+            }
+            for spent in Home(home).spends()
+        ],
+        schema={"release_id": pl.String, "name": pl.String, "created_at": pl.Datetime("us"), "spent": pl.Float64},
+    )
     if not results.exists():
-        return pl.DataFrame(schema={"release_id": pl.String, "status": pl.String})
+        return spends.with_columns(status=pl.lit(UNFINISHED), n_users=pl.lit(None, dtype=pl.Int64))
     with connect(results.resolve(), read_only=True) as connection:
         frame = connection.sql(statement("81_show_all")).pl()
-    spent = [spends.get(release_id) for release_id in frame["release_id"]]
-    return frame.with_columns(spent=pl.Series(spent, dtype=pl.Float64))
+    finished = frame.join(spends.select("release_id", "spent"), on="release_id", how="left")
+    unfinished = spends.join(frame, on="release_id", how="anti").with_columns(status=pl.lit(UNFINISHED))
+    return pl.concat([finished, unfinished], how="diagonal").sort("created_at", "release_id", descending=[True, False])
 
 
 def read_release(home: Path, wanted: str) -> PublishedRelease:
     """A release by its id, or the newest of a name."""
-    known = list_releases(home)
+    known = list_releases(home).filter(pl.col("status") != UNFINISHED)
     found = known.filter(pl.col("release_id") == wanted)
-    if found.is_empty() and "name" in known.columns:
+    if found.is_empty():
         found = known.filter(pl.col("name") == wanted)
     if found.is_empty():
         raise NotFound(f"{home}: no release {wanted!r} here. `pldp releases --home {home}` lists them.")

@@ -84,8 +84,10 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
         )
     if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot):
         raise SpecError(f"slot must be 1 to 64 letters, digits or _.:+- (got {slot!r}). Nothing was run.")
-    snapshot = _snapshot(home.key(), file.source)
-    identity = "\n".join([file.sha256, snapshot, slot, "evaluation" if evaluation else "release", str(seed)])
+    snapshots = [_snapshot(home.key(), file.source)]
+    if reference is not None and reference.path is not None:
+        snapshots.append(_snapshot(home.key(), file.resolve(reference.path)))
+    identity = "\n".join([file.sha256, *snapshots, slot, "evaluation" if evaluation else "release", str(seed)])
     digest = hmac.new(home.key(), identity.encode(), hashlib.sha256).hexdigest()
     run = Run(str(home.root), f"{file.spec.name}-{digest[:12]}", evaluation, seed)
     if not evaluation:
@@ -94,7 +96,7 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     opened = {"at": datetime.now(UTC).isoformat(), "slot": slot}
     for name, content in (
-        ("spec.json", file.spec.model_dump_json()),
+        ("spec.json", file.public),
         ("plan.json", file.plan.model_dump_json()),
         ("opened.json", json.dumps(opened)),
     ):
@@ -112,7 +114,7 @@ def _snapshot(key: bytes, source: Path) -> str:
                     mac.update(chunk)
     except OSError as error:
         raise SourceError(
-            f"{source}: the source cannot be read ({error.strerror}). "
-            "Correct source.path or give --source. Nothing was run."
+            f"{source}: cannot be read ({error.strerror}). Correct the path in the spec, or give --source. "
+            "Nothing was run."
         ) from None
     return mac.hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,20 @@ class SpecFile:
     plan: Plan
 
     @property
+    def public(self) -> str:
+        """The spec as it is published, in JSON: files by their names, for where they lie is nobody's business.
+
+        It is also what identifies the spec, so that moving a file does not make another release of it.
+        """
+        content = self.spec.model_dump(mode="json")
+        for holder in (content["source"], content["combination"]["reference"] or {}):
+            for key in {"path", "reports"} & set(holder):
+                holder[key] = None if holder[key] is None else Path(holder[key]).name
+        return json.dumps(content, ensure_ascii=False)
+
+    @property
     def sha256(self) -> str:
-        return hashlib.sha256(self.spec.model_dump_json().encode()).hexdigest()
+        return hashlib.sha256(self.public.encode()).hexdigest()
 
     @property
     def source(self) -> Path:

@@ -1,0 +1,84 @@
+"""A run taken through its stages without a server, for tests of what comes after the draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.combine import combine
+from tasks.count import Support, Tally, add_up, count
+from tasks.estimate import LevelEstimates, estimate
+from tasks.ingest import Ingested, ingest
+from tasks.perturb import perturb
+from tasks.run import Run
+from tasks.tables import budget_rows, histogram_rows, level_rows
+from tests.people import make_people, opened, world
+
+if TYPE_CHECKING:
+    from expectations.runner import Verdict
+    from pldp.inference import Histogram
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Everything up to the gates; `truth` are the shares of its people."""
+
+    run: Run
+    ingested: Ingested
+    tallies: tuple[Tally, ...]
+    supports: tuple[Support, ...]
+    estimates: tuple[LevelEstimates, ...]
+    histograms: tuple[Histogram, ...]
+    truth: dict[str, np.ndarray]
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        return histogram_rows(self.run.plan, self.estimates, self.histograms)
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        plan = self.run.plan
+        return {
+            "histograms": self.rows,
+            "level_estimates": level_rows(plan, self.estimates),
+            "budgets": budget_rows(plan, self.supports),
+        }
+
+
+def stage_run(folder: Path, seed: int = 11, **sections: object) -> Staged:
+    """A seeded evaluation's run: the same numbers every time."""
+    people = make_people(4000)
+    spec = world(folder, people, **sections)
+    run, file = opened(spec, folder / "home", evaluation=True, seed=seed)
+    found = ingest.fn(run, file)
+    for level in run.plan.levels:
+        perturb.fn(run, level, range(found.partitions), found.partitions)
+    tallies = tuple(count.fn(run, range(found.partitions)))
+    supports = add_up(run, tallies)
+    estimates = estimate.fn(run, supports)
+    truth = {a.name: np.array([(people[a.name] == value).mean() for value in a.values]) for a in run.plan.attributes}
+    histograms = combine.fn(run, estimates, truth)
+    return Staged(run, found, tallies, supports, estimates, histograms, truth)
+
+
+@pytest.fixture(scope="session")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Staged:
+    return stage_run(tmp_path_factory.mktemp("staged"))
+
+
+@pytest.fixture
+def passed() -> tuple[Verdict, ...]:
+    """Gates that say yes."""
+    from expectations.runner import Verdict
+
+    return (Verdict("one", "One holds.", True, 1.0, 2.0, 0.0), Verdict("two", "Two holds.", True, 0.0, 0.0, 1e-6))
+
+
+@pytest.fixture
+def refused(passed: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+    return (passed[0], replace(passed[1], passed=False))

@@ -1,0 +1,138 @@
+"""Collect: what clients perturbed themselves, cut into partitions without a bit changed, or refused by file and row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tasks.ingest
+from pldp.errors import SourceError, SpecError
+from pldp.plan import Plan
+from pldp.randomness import Keystream
+from tasks.collect import collect
+from tasks.count import add_up, count
+from tasks.perturb import read_reports, write_reports
+from tasks.run import Run
+from tasks.specfile import SpecFile, load_spec
+from tests.people import opened, write_spec
+
+SECTIONS: dict[str, Any] = {"source": {"reports": "inbox"}, "levels": {}}
+
+
+def send(inbox: Path, plan: Plan, users: int = 500, files: int = 3) -> None:
+    """Clients at every level, each answering every attribute, in a few deliveries."""
+    rng = np.random.default_rng(0)
+    for attribute in plan.attributes:
+        for level in attribute.levels:
+            for delivery in range(files):
+                values = rng.integers(0, len(attribute.values), users).astype(np.uint16)
+                reports = level.protocol.perturb(values, Keystream.seeded(1, attribute.name, level.level, delivery))
+                folder = inbox / f"attribute={attribute.name}" / f"level={level.level}"
+                write_reports(folder / f"day-{delivery}.parquet", reports)
+
+
+def clients(folder: Path, **how: int) -> tuple[Run, SpecFile]:
+    spec = write_spec(folder, **SECTIONS)
+    send(folder / "inbox", load_spec(spec).plan, **how)
+    return opened(spec, folder / "home")
+
+
+def all_reports(paths: list[Path]) -> list[bytes]:
+    return sorted(row.tobytes() for path in paths for row in read_reports(path))
+
+
+@pytest.mark.parametrize("cells", [1 << 24, 1 << 12])
+def test_every_report_arrives_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", cells)
+    run, file = clients(tmp_path)
+    found = collect.fn(run, file)
+    assert found.n_users == 4500
+    assert found.partitions == -(-4500 * 8 // cells)
+    for attribute in run.plan.attributes:
+        for level in run.plan.levels:
+            sent = sorted((tmp_path / "inbox" / f"attribute={attribute.name}" / f"level={level}").glob("*"))
+            kept = [run.report_file(attribute.name, level, i) for i in range(found.partitions)]
+            assert all_reports(kept) == all_reports(sent)
+            assert read_reports(kept[0]).tobytes() != read_reports(sent[0])[: len(read_reports(kept[0]))].tobytes()
+    assert [support.n.tolist() for support in add_up(run, count.fn(run, range(found.partitions)))] == [[1500] * 3] * 2
+
+
+def test_a_repeat_changes_nothing(tmp_path: Path) -> None:
+    run, file = clients(tmp_path)
+    first = collect.fn(run, file)
+    kept = {path: path.stat().st_ino for path in run.reports.rglob("*.parquet")}
+    assert collect.fn(run, file) == first
+    assert {path: path.stat().st_ino for path in run.reports.rglob("*.parquet")} == kept
+
+
+def test_another_delivery_is_another_release(tmp_path: Path) -> None:
+    run, file = clients(tmp_path)
+    some = next((tmp_path / "inbox").rglob("*.parquet"))
+    some.rename(some.with_name("day-9.parquet"))
+    again, _ = opened(file.path, tmp_path / "home")
+    assert again.release_id != run.release_id
+
+
+def test_a_report_that_the_plan_cannot_make_is_refused_by_row(tmp_path: Path) -> None:
+    run, file = clients(tmp_path)
+    path = tmp_path / "inbox" / "attribute=job" / "level=mid" / "day-1.parquet"
+    reports = read_reports(path).copy()
+    reports[41] |= 0b1000_0000  # job has six values: bits 6 and 7 are padding
+    path.unlink()
+    write_reports(path, reports)
+    with pytest.raises(SourceError, match=r"level=mid/day-1\.parquet, row 42: is not a report"):
+        collect.fn(run, file)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"report": pa.array([b"ab"], pa.binary(2))}),
+        pa.table({"report": pa.array([b"a"], pa.binary())}),
+        pa.table({"reports": pa.array([b"a"], pa.binary(1))}),
+        pa.table({"report": pa.array([b"a"], pa.binary(1)), "user": [1]}),
+    ],
+)
+def test_a_file_of_another_shape_is_refused(tmp_path: Path, table: pa.Table) -> None:
+    run, file = clients(tmp_path)
+    pq.write_table(table, tmp_path / "inbox" / "attribute=job" / "level=low" / "odd.parquet")
+    with pytest.raises(SourceError, match=r"odd\.parquet: must be a whole Parquet file with one column `report` of 1"):
+        collect.fn(run, file)
+
+
+def test_nulls_and_truncated_files_are_refused(tmp_path: Path) -> None:
+    run, file = clients(tmp_path)
+    folder = tmp_path / "inbox" / "attribute=sex" / "level=high"
+    pq.write_table(pa.table({"report": pa.array([b"\0", None], pa.binary(1))}), folder / "null.parquet")
+    with pytest.raises(SourceError, match=r"null\.parquet.*is not a report"):
+        collect.fn(run, file)
+    (folder / "null.parquet").write_bytes((folder / "day-0.parquet").read_bytes()[:-20])
+    with pytest.raises(SourceError, match=r"null\.parquet: must be a whole Parquet file"):
+        collect.fn(run, file)
+
+
+def test_folders_that_the_spec_does_not_name_are_refused(tmp_path: Path) -> None:
+    run, file = clients(tmp_path)
+    (tmp_path / "inbox" / "attribute=job" / "level=low").rename(tmp_path / "inbox" / "attribute=job" / "level=lowest")
+    with pytest.raises(SourceError, match="names from the spec"):
+        collect.fn(run, file)
+
+
+def test_an_empty_inbox_is_refused(tmp_path: Path) -> None:
+    run, file = clients(tmp_path, users=0)
+    with pytest.raises(SourceError, match="no reports"):
+        collect.fn(run, file)
+
+
+def test_reports_take_neither_ids_nor_level_columns(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="they hold no ids"):
+        load_spec(write_spec(tmp_path, **{**SECTIONS, "source": {"reports": "inbox", "user_id": "id"}}))
+    with pytest.raises(SpecError, match="the folders name the levels"):
+        load_spec(write_spec(tmp_path, **{**SECTIONS, "levels": {"column": "level"}}))
+    with pytest.raises(SpecError, match="either path"):
+        load_spec(write_spec(tmp_path, **{**SECTIONS, "source": {"path": "a.csv", "reports": "inbox"}}))

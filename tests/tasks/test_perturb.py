@@ -1,0 +1,132 @@
+"""Perturb: drawn once, packed, in an order that tells nothing."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import tasks.ingest
+from tasks.ingest import Ingested, ingest
+from tasks.perturb import perturb, read_reports, write_reports
+from tasks.run import Run
+from tests.people import JOBS, digests, make_people, mode, opened, world
+
+
+def ingested(folder: Path, slot: str = "manual", **sections: object) -> tuple[Run, Ingested]:
+    run, file = opened(world(folder, **sections), folder / "home", slot)
+    return run, ingest.fn(run, file)
+
+
+def draw(run: Run, partitions: int) -> int:
+    return sum(perturb.fn(run, level, range(partitions), partitions) for level in run.plan.levels)
+
+
+def test_one_report_a_user_attribute_and_level(tmp_path: Path) -> None:
+    run, found = ingested(tmp_path)
+    assert draw(run, found.partitions) == 2000 * 2
+    sizes = dict(make_people(2000)["level"].value_counts().iter_rows())
+    for attribute in run.plan.attributes:
+        for level in run.plan.levels:
+            reports = read_reports(run.report_file(attribute.name, level, 0))
+            assert reports.shape == (sizes[level], -(-len(attribute.values) // 8))
+
+
+def test_what_is_committed_is_not_drawn_again(tmp_path: Path) -> None:
+    run, found = ingested(tmp_path)
+    draw(run, found.partitions)
+    before = digests(run.reports)
+    lost = run.report_file("sex", "mid", 0)
+    lost.unlink()
+    assert draw(run, found.partitions) == (make_people(2000)["level"] == "mid").sum()
+    after = digests(run.reports)
+    redrawn = str(lost.relative_to(run.reports))
+    assert {name for name in before if before[name] != after[name]} == {redrawn}
+
+
+def test_two_workers_at_once_commit_one_draw(tmp_path: Path) -> None:
+    run, found = ingested(tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        drawn = sum(pool.map(lambda _: draw(run, found.partitions), range(4)))
+    assert drawn == 2000 * 2
+    assert len(digests(run.reports)) == 6, "no drafts, no second copies"
+
+
+def test_partitions_together_hold_everybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 1 << 11)
+    run, found = ingested(tmp_path)
+    assert found.partitions == 8
+    assert draw(run, found.partitions) == 2000 * 2
+    sizes = [
+        sum(len(read_reports(run.report_file("job", level, i))) for level in run.plan.levels)
+        for i in range(found.partitions)
+    ]
+    assert sum(sizes) == 2000
+    # Keys are uniform: 250 a partition, five standard deviations are 74.
+    assert all(abs(size - 250) < 74 for size in sizes)
+
+
+def test_a_weak_budget_shows_whose_report_is_whose(tmp_path: Path) -> None:
+    """At ε = 500 hardly a bit is flipped, so reports show the values: the right ones, in another order each time."""
+    people = pl.DataFrame({"id": range(600), "job": list(JOBS) * 100, "level": ["low"] * 600})
+    attributes = [{"name": "job", "values": list(JOBS)}]
+    spec = world(tmp_path, people, attributes=attributes, budget={"total": 500})
+    orders = []
+    for slot in ("a", "b"):
+        run, file = opened(spec, tmp_path / "home", slot)
+        draw(run, ingest.fn(run, file).partitions)
+        orders.append(read_reports(run.report_file("job", "low", 0))[:, 0].tolist())
+    source = [1 << JOBS.index(job) for job in people["job"]]
+    assert sorted(orders[0]) == sorted(orders[1]) == sorted(source)
+    assert orders[0] != orders[1]
+    assert source not in orders
+
+
+def test_two_releases_of_the_same_rows_draw_differently(tmp_path: Path) -> None:
+    drawn = []
+    for slot in ("a", "b"):
+        run, found = ingested(tmp_path, slot)
+        draw(run, found.partitions)
+        drawn.append(set(digests(run.reports).values()))
+    assert drawn[0].isdisjoint(drawn[1])
+
+
+def test_a_level_nobody_chose_has_empty_files(tmp_path: Path) -> None:
+    people = make_people(300).with_columns(level=pl.lit("low"))
+    run, found = ingested(tmp_path, people=people)
+    assert draw(run, found.partitions) == 600
+    assert read_reports(run.report_file("job", "high", 0)).shape == (0, 1)
+
+
+def test_attributes_follow_their_own_level_columns(tmp_path: Path) -> None:
+    people = make_people(1000).with_columns(job_level=pl.lit("low"), sex_level=pl.col("level"))
+    levels = {"column": {"job": "job_level", "sex": "sex_level"}}
+    run, found = ingested(tmp_path, people=people, levels=levels)
+    draw(run, found.partitions)
+    sizes = dict(people["level"].value_counts().iter_rows())
+    for level in run.plan.levels:
+        assert len(read_reports(run.report_file("job", level, 0))) == (1000 if level == "low" else 0)
+        assert len(read_reports(run.report_file("sex", level, 0))) == sizes[level]
+
+
+def test_files_hold_reports_only(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b.parquet"
+    reports = np.arange(36, dtype=np.uint8).reshape(12, 3)
+    assert write_reports(path, reports) == 12
+    assert write_reports(path, reports[::-1]) == 0
+    assert np.array_equal(read_reports(path), reports)
+    assert pq.read_schema(path).names == ["report"]
+    assert pq.read_schema(path).metadata is None
+    assert mode(path.parent) == 0o700
+    assert [entry.name for entry in path.parent.iterdir()] == ["b.parquet"]
+
+
+@pytest.mark.parametrize("n", [0, 1, 100_000])
+def test_files_of_any_length(n: int, tmp_path: Path) -> None:
+    reports = np.random.default_rng(n).integers(0, 256, (n, 2), dtype=np.uint8)
+    write_reports(tmp_path / "r.parquet", reports)
+    assert np.array_equal(read_reports(tmp_path / "r.parquet"), reports)

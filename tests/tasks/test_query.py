@@ -1,0 +1,76 @@
+"""The one way to SQL."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tasks.query import comments, connect, identifier, names, statement, text
+
+
+def test_statements_come_from_files_with_their_lists_filled_in() -> None:
+    assert "{domain}" in statement("10_ingest_domain")
+    filled = statement("10_ingest_domain", domain="d", values="'a'")
+    assert filled.endswith("CREATE TYPE d AS ENUM ('a')\n")
+
+
+def test_names_are_in_the_order_of_their_numbers() -> None:
+    assert names("5")[0] == "50_publish_releases"
+    assert names("5") == sorted(names("5"))
+    assert all(name.startswith("6") for name in names("6"))
+
+
+def test_comments_come_from_the_remarks_behind_columns() -> None:
+    create = 'CREATE TABLE IF NOT EXISTS t (\n    a VARCHAR NOT NULL, -- it\'s one\n    "b" DOUBLE -- two, three\n)'
+    assert list(comments(create)) == [
+        "COMMENT ON COLUMN t.\"a\" IS 'it''s one'",
+        "COMMENT ON COLUMN t.\"b\" IS 'two, three'",
+    ]
+    with pytest.raises(ValueError, match="not a CREATE TABLE"):
+        list(comments("SELECT 1"))
+
+
+@pytest.mark.parametrize("name", ["plain", 'quo"te', "a'b", "x; DROP TABLE y", "ü × ö", '""'])
+def test_names_and_texts_are_quoted(name: str) -> None:
+    with duckdb.connect() as connection:
+        column = connection.execute(f"SELECT 1 AS {identifier(name)}").description[0][0]
+        value = connection.execute(f"SELECT {text(name)}").fetchone()
+    assert column == name
+    assert value == (name,)
+
+
+def test_a_connection_is_closed_and_spills_beside_its_database(tmp_path: Path) -> None:
+    path = tmp_path / "vault.duckdb"
+    with connect(path) as connection:
+        (spill,) = connection.execute("SELECT current_setting('temp_directory')").fetchone() or ("",)
+        (threads,) = connection.execute("SELECT current_setting('threads')").fetchone() or (0,)
+        connection.execute("CREATE TABLE t (a INTEGER)")
+    assert Path(spill) == tmp_path / "spill"
+    assert threads == 2
+    assert [entry.name for entry in tmp_path.iterdir()] == ["vault.duckdb"], "no write-ahead log, no spill is left"
+    with pytest.raises(RuntimeError, match="inside"), connect(path):
+        raise RuntimeError("inside")
+    with connect(path, read_only=True) as connection, pytest.raises(duckdb.InvalidInputException, match="read-only"):
+        connection.execute("INSERT INTO t VALUES (1)")
+
+
+def test_readers_share_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.duckdb"
+    with connect(path) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS a")
+    found = []
+
+    def look() -> None:
+        with connect(path, read_only=True) as reader:
+            found.append(reader.execute("FROM t").fetchone())
+
+    with connect(path, read_only=True):
+        readers = [threading.Thread(target=look) for _ in range(4)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+    assert found == [(1,)] * 4

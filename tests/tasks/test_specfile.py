@@ -1,0 +1,115 @@
+"""Reading a spec file: errors in the words of the file, and its identity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pldp.errors import SpecError
+from tasks.specfile import load_spec
+from tests.people import JOBS, SPEC, world, write_spec
+
+
+def message(path: Path) -> str:
+    with pytest.raises(SpecError) as caught:
+        load_spec(path)
+    said = str(caught.value)
+    assert said.endswith("Nothing was run.")
+    assert str(path) in said
+    assert caught.value.exit_code == 2
+    return said
+
+
+def test_a_spec_and_its_paths(tmp_path: Path) -> None:
+    file = load_spec(world(tmp_path))
+    assert file.source == tmp_path / "people.parquet"
+    assert file.resolve("../x.csv") == tmp_path.parent / "x.csv"
+    assert [attribute.name for attribute in file.plan.attributes] == ["job", "sex"]
+
+
+def test_the_identity_is_the_content_not_the_writing(tmp_path: Path) -> None:
+    first = load_spec(write_spec(tmp_path))
+    text = first.path.read_text()
+    first.path.write_text("# another remark\n" + text)
+    assert load_spec(first.path).sha256 == first.sha256
+    assert load_spec(write_spec(tmp_path, budget={"total": 5})).sha256 != first.sha256
+
+
+def test_another_source_is_another_identity(tmp_path: Path) -> None:
+    path = write_spec(tmp_path)
+    other = load_spec(path, tmp_path / "other.csv")
+    assert other.source == tmp_path / "other.csv"
+    assert other.sha256 != load_spec(path).sha256
+
+
+@pytest.mark.parametrize(
+    ("sections", "said"),
+    [
+        ({"budgets": {}}, "budgets is not a key of the spec; did you mean 'budget'?"),
+        ({"budget": {"total": 4, "alocation": "equal"}}, "budget.alocation is not a key of the spec; did you mean"),
+        ({"budget": {"total": 4, "zzz": 1}}, "known keys: allocation, total"),
+        ({"budget": {"total": -0.5}}, "budget.total: input should be greater than 0 (got -0.5)"),
+        ({"budget": {"total": "much"}}, "budget.total: must be a finite number or a fraction"),
+        ({"budget": {}}, "budget.total is required"),
+        ({"source": {"path": "p.csv"}}, "source: needs either user_id or one_row_per_user: true"),
+        ({"source": {"path": "p.csv", "user_id": "id", "csv": {"delimeter": ";"}}}, "did you mean 'delimiter'?"),
+        ({"attributes": []}, "attributes: "),
+        ({"attributes": [{"name": "job", "valeus": ["a"]}]}, "attributes[0].valeus is not a key of the spec; did you"),
+        ({"attributes": [{"name": "j", "values": [True]}]}, "attributes[0].values[0]: must be text: put it in quotes"),
+        ({"attributes": [{"name": "j", "values": ["a", "a"]}]}, "attributes[0]: values must differ from each other"),
+        (
+            {"attributes": [{"name": "c", "kind": "crosstab", "of": ["a", "b"], "assumd": 1}]},
+            "attributes[0].assumd is not a key of the spec; did you mean 'assumed'?",
+        ),
+        ({"levels": {"column": "l", "choices": {"high": "1/3"}}}, "choices must give 1, the whole budget"),
+        ({"levels": {"column": "l", "missing": "none"}}, "missing must be one of choices (got 'none')"),
+        ({"combination": {"method": "op"}}, "method op needs a reference"),
+        ({"combination": {"reference": {"kind": "public"}}}, "needs path exactly when kind is public"),
+        ({"retention": {"vault": "burn"}}, "retention.vault: "),
+        ({"budget": {"total": 1e-18}}, "budget.total: "),
+    ],
+)
+def test_a_broken_rule_names_field_and_rule(sections: dict[str, Any], said: str, tmp_path: Path) -> None:
+    assert said in message(write_spec(tmp_path, **sections))
+
+
+def test_all_broken_rules_are_told_at_once(tmp_path: Path) -> None:
+    said = message(write_spec(tmp_path, budget={"total": 0}, levels={"colum": "l"}, nmae="x"))
+    assert "budget.total" in said
+    assert "levels.colum" in said
+    assert "nmae" in said
+
+
+def test_long_values_are_cut(tmp_path: Path) -> None:
+    said = message(write_spec(tmp_path, name="x" * 500))
+    assert "…" in said
+    assert len(said) < 500
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"name: [", "not valid YAML near line 1"),
+        (b"- a\n- b\n", "must be a mapping"),
+        (b"", "must be a mapping"),
+        (b"\xff\xfe\x00", "readable UTF-8 text file"),
+        (b"!!python/object/apply:os.getcwd []\n", "not valid YAML"),
+    ],
+)
+def test_a_file_that_is_no_spec(content: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_bytes(content)
+    assert said in message(path)
+
+
+def test_no_file_and_a_folder(tmp_path: Path) -> None:
+    assert "no such spec" in message(tmp_path / "none.yaml")
+    assert "readable UTF-8 text file" in message(tmp_path)
+
+
+def test_the_shared_spec_is_what_the_tests_think(tmp_path: Path) -> None:
+    spec = load_spec(write_spec(tmp_path)).spec
+    assert spec.labels(spec.published[0]) == JOBS
+    assert spec.name == SPEC["name"]
