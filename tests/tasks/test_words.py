@@ -27,7 +27,8 @@ def test_budgets_and_certainties_are_rounded_up(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "said"), [(0.8574, "2.4"), (0.2858, "1.34"), (3, "20.1"), (6, "404"), (1e-9, "1.0000000010"), (50, "10^22")]
+    ("epsilon", "said"),
+    [(0.8574, "2.4"), (0.2858, "1.34"), (3, "20.1"), (6, "404"), (1e-9, "1.0000000011"), (50, "10^22")],
 )
 def test_factors(epsilon: float, said: str) -> None:
     assert words.factor(epsilon) == said

@@ -1,0 +1,112 @@
+"""Numbers and methods in words a person understands. Bounds are rounded up: no promise looks stronger than it is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import yaml
+
+METHODS = {
+    "sum": "every level weighs as much as it has users, which assumes nothing about who chooses which level",
+    "oc": "levels with less noise weigh more",
+    "oc+": "levels weigh as much as makes the error smallest, noise and sampling together",
+    "op": "levels weigh as much as brings them close to a reference histogram",
+    "op-exact": "levels weigh as much as makes the largest difference from a reference histogram smallest",
+}
+POSTPROCESSES = {
+    "none": "nothing was done to them afterwards, so a share can be negative",
+    "clip": "shares below 0 or above 1 were then cut off",
+    "norm-sub": "they were then moved to the nearest shares that are not negative and sum to 1",
+}
+
+_GROUPS = ((1e-3, "a thousand"), (1e-6, "a million"), (1e-9, "a billion"), (1e-12, "a trillion"))
+_NO_PROTECTION = 20.0
+"""A budget beyond which a bound says nothing that is worth a number."""
+
+
+def fallback(wanted: str | None, used: str) -> str | None:
+    """Why another method was used than the spec asked for; None where it was not."""
+    if wanted is None or wanted == used:
+        return None
+    if used == "sum":
+        why = "The levels disagreed by more than their noise explains, so the method that needs no agreement was used"
+    else:
+        why = "There was no reference histogram with the same values"
+        why += ", so the method that needs none was used"
+    return f"{why}: {used} instead of {wanted}."
+
+
+def factor(epsilon: float) -> str:
+    """e^ε, rounded up: how many times likelier a report can be under one answer than under another."""
+    if epsilon > _NO_PROTECTION:
+        return f"10^{math.ceil(epsilon / math.log(10))}"
+    excess = math.expm1(epsilon)
+    if excess < 9:
+        excess = _up(excess, 2)
+        return f"{1 + excess:.{max(0, 1 - _magnitude(excess))}f}"
+    bound = _up(1 + excess, 3)
+    return f"{bound:,.{max(0, 2 - _magnitude(bound))}f}"
+
+
+def above(epsilon: float) -> str:
+    """A budget in four digits, rounded up."""
+    return f"{_up(epsilon, 4):.4g}"
+
+
+def number(value: float) -> str:
+    """A figure of a gate: a count in full, anything else in four digits."""
+    return f"{value:,.0f}" if abs(value) < 1e15 and value == round(value) else f"{value:.4g}"
+
+
+def certainty(epsilon: float) -> str:
+    """How sure one can become, at most, of one of two answers that seemed equally likely: e^ε / (1 + e^ε)."""
+    percent = math.ceil(1000 / (1 + math.exp(-min(epsilon, _NO_PROTECTION)))) / 10
+    return "practically certain" if percent >= 100 else f"{percent:g} % sure"
+
+
+def chance(probability: float) -> str:
+    """A small probability as a person says it: at most 5 in a million."""
+    if probability <= 0:
+        return "never"
+    for size, group in _GROUPS:
+        if probability >= size:
+            return f"at most {_up(probability / size, 2):g} in {group}"
+    return "less than 1 in a trillion"
+
+
+def decimals(smallest_error: float) -> int:
+    """Decimals of a percentage that show one digit of its error, and one more."""
+    return min(6, max(1, 1 - _magnitude(100 * smallest_error))) if smallest_error > 0 else 2
+
+
+def percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f} %".replace("-", "−")
+
+
+def as_yaml(spec: dict[str, Any]) -> str:
+    """A spec as its author might have written it."""
+    return yaml.dump(
+        _without_nulls(spec),
+        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=None,
+        width=100,
+    )
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _magnitude(number: float) -> int:
+    return math.floor(math.log10(number)) if number > 0 else 0
+
+
+def _up(number: float, digits: int) -> float:
+    """Rounded up to so many significant digits; a rounding error of the last bit is not a reason to go up."""
+    step = 10.0 ** (_magnitude(number) - digits + 1)
+    return math.ceil(number / step * (1 - 1e-12)) * step

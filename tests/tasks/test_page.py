@@ -1,0 +1,279 @@
+"""The page: everything published and nothing else, safe against its own spec, the same bytes every time."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pldp.errors import NotFound, StageFailed
+from tasks import charts, page, trends
+from tasks.home import Home
+from tasks.page import build_page
+from tests.people import digests, mode
+from tests.tasks.published import FAILED, PASSED, publish_by_hand
+
+EVIL = '<script>alert("x")</script>'
+VOID = {"meta", "link", "br"}
+
+
+class Outline(HTMLParser):
+    """Tags as they open and close, and every attribute that names another resource."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.references: list[str] = []
+        self.ids: list[str] = []
+        self.headings: list[int] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            assert not name.startswith("on"), f"{tag} has {name}"
+            if name in {"src", "href", "xlink:href", "action", "data", "srcset", "poster"}:
+                self.references.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def built(home: Path, release_id: str) -> str:
+    return build_page(home, release_id).read_text()
+
+
+def prose(text: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", text).split())
+
+
+def test_a_published_release_is_told_whole(tmp_path: Path) -> None:
+    home, release_id = publish_by_hand(tmp_path)
+    text = built(home, release_id)
+    told = prose(text)
+    statement = json.loads((home / "releases" / release_id / "privacy.json").read_text())
+    for part in (
+        f"people – {release_id}", "✓ published", "2,000", "UTC", "0.1.0",
+        "farmer", "nurse", "All levels combined", "Each level alone", "combined by oc+", "with norm-sub",
+        "nominal ε", "exact ε", "✓ passed", "Every level&#39;s estimates sum to one.", "at most 5 in a million",
+        "observed 0.5, bound 2.5e-06", "Suppose you took part", "times likelier", "Who took part.",
+        statement["plan_sha256"], "one_row_per_user: false", "results.duckdb", f"release_id = '{release_id}'",
+    ):  # fmt: skip
+        assert part in told, part
+    assert "The fallback was taken" not in told
+    assert text.count('role="img"') == 2 * 2 + 1, "two attributes, combined and by level, and the budgets"
+    assert text.count("<details>") >= 5
+
+
+@pytest.mark.parametrize("name", ["release", "index"])
+def test_html_is_well_formed_and_asks_for_nothing(name: str, tmp_path: Path) -> None:
+    home, release_id = publish_by_hand(tmp_path)
+    publish_by_hand(tmp_path, "second")
+    path = build_page(home, release_id)
+    text = (path if name == "release" else path.with_name("index.html")).read_text()
+    outline = Outline(text)
+    assert not outline.open
+    assert not {"script", "iframe", "img", "object", "embed", "form", "base"} & set(outline.tags)
+    for reference in outline.references:
+        assert re.fullmatch(r"#[\w-]+|data:,|index\.html|\.\./results\.duckdb|people-\w+\.html", reference)
+    assert not re.search(r"https?://|@import|url\(", text)
+    assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:" in text
+    assert len(set(outline.ids)) == len(outline.ids)
+    assert {reference[1:] for reference in outline.references if reference.startswith("#")} <= set(outline.ids)
+    assert outline.headings[0] == 1
+    assert outline.headings.count(1) == 1
+    steps = zip(outline.headings[:-1], outline.headings[1:], strict=True)
+    assert all(after - before <= 1 for before, after in steps), "no heading level is skipped"
+    assert '<html lang="en">' in text
+    assert {"main", "footer"} <= set(outline.tags)
+
+
+def test_what_a_spec_says_stays_text(tmp_path: Path) -> None:
+    values = [EVIL, '"><img src=x onerror=alert(1)>', "a & b", "{{ 7 * 7 }}", "plain", "\u202eright to left"]
+    attributes = [{"name": "job", "values": values, "column": EVIL, "other": "plain"}]
+    home, release_id = publish_by_hand(tmp_path, attributes=attributes)
+    publish_by_hand(tmp_path, "second", attributes=attributes)
+    for path in (build_page(home, release_id), home / "pages" / "index.html"):
+        text = path.read_text()
+        outline = Outline(text)
+        assert "script" not in outline.tags
+        assert "img" not in outline.tags
+        assert "&lt;script&gt;" in text
+        assert "{{ 7 * 7 }}" in text
+
+
+def test_a_refused_release_shows_its_gates_and_no_estimate(tmp_path: Path) -> None:
+    home, release_id = publish_by_hand(tmp_path, "manual", PASSED, FAILED)
+    text = built(home, release_id)
+    told = prose(text)
+    assert "✗ refused" in told
+    assert "1 of 2 gates failed" in told
+    assert "the budget, up to ε = 4 a user, is spent" in told
+    assert "✗ failed" in told
+    assert FAILED.sentence in told
+    assert "<svg" not in text
+    assert "Histograms" not in told
+    assert "Suppose you took part" in told, "its users have spent too"
+    index = prose((home / "pages" / "index.html").read_text())
+    assert "✗ refused" in index
+    assert "has spent up to ε = 4" in index
+
+
+def test_a_fallback_is_told(tmp_path: Path) -> None:
+    home, release_id = publish_by_hand(tmp_path, method="sum")
+    assert "The levels disagreed by more than their noise explains" in built(home, release_id)
+
+
+def test_of_many_values_the_largest_are_drawn(tmp_path: Path) -> None:
+    values = [f"value-{i:05d}" for i in range(10_000)]
+    home, release_id = publish_by_hand(tmp_path, attributes=[{"name": "word", "values": values}])
+    text = built(home, release_id)
+    assert f"The {page.CHART_VALUES} largest of 10,000 values are drawn" in text
+    assert 'The 1,000 largest of 10,000 values; all of them are in <a href="#results">' in text
+    assert text.count('<th scope="row">value-') == 2 * page.TABLE_ROWS
+    drawn = set(re.findall(r">(?:◦ )?(value-\d+)</text>", text))
+    assert drawn == set(values[: page.CHART_VALUES])
+    assert len(text) < 2_000_000
+
+
+def test_one_value_and_one_level(tmp_path: Path) -> None:
+    only: dict[str, Any] = {"levels": {"choices": {"all": 1}}, "attributes": [{"name": "job", "values": ["a"]}]}
+    home, release_id = publish_by_hand(tmp_path, **only)
+    assert "2,000 reports over 1 value." in prose(built(home, release_id))
+
+
+def test_attributes_beyond_the_charted_have_their_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "CHARTED", 1)
+    home, release_id = publish_by_hand(tmp_path)
+    text = built(home, release_id)
+    assert text.count('role="img"') == 3
+    assert "Only the first attributes of a release are drawn" in text
+    assert "Numbers of sex, combined" in text
+
+
+def test_the_same_release_gives_the_same_bytes(tmp_path: Path) -> None:
+    home, release_id = publish_by_hand(tmp_path)
+    build_page(home, release_id)
+    first = digests(home / "pages")
+    build_page(home, "people")
+    assert digests(home / "pages") == first
+    assert set(first) == {"index.html", f"{release_id}.html"}, "no draft is left"
+
+
+def test_analysts_may_read_it(tmp_path: Path) -> None:
+    home, release_id = publish_by_hand(tmp_path)
+    path = build_page(home, release_id)
+    assert path == home / "pages" / f"{release_id}.html"
+    assert (mode(path.parent), mode(path), mode(path.with_name("index.html"))) == (0o755, 0o644, 0o644)
+
+
+def test_it_reads_nothing_but_what_is_published(tmp_path: Path) -> None:
+    """The page is the same when vault, reports, ledger and source are gone."""
+    home, release_id = publish_by_hand(tmp_path)
+    before = built(home, release_id)
+    for folder in ("vault", "reports", "evaluations"):
+        (home / folder).rename(tmp_path / folder)
+    (tmp_path / "people.parquet").unlink()
+    assert built(home, release_id) == before
+
+
+def test_a_plan_that_was_changed_is_told(tmp_path: Path) -> None:
+    home, release_id = publish_by_hand(tmp_path)
+    (home / "releases" / release_id / "plan.json").unlink()
+    assert "The stored plan does not have the published hash." in built(home, release_id)
+
+
+def test_a_release_without_its_files_still_has_a_page(tmp_path: Path) -> None:
+    home, release_id = publish_by_hand(tmp_path)
+    for file in (home / "releases" / release_id).iterdir():
+        file.unlink()
+    text = built(home, release_id)
+    assert "is not stored in this home any more" in text
+    assert "farmer" in text
+
+
+class TestIndex:
+    def test_lists_releases_newest_first_and_links_what_is_built(self, tmp_path: Path) -> None:
+        home, first = publish_by_hand(tmp_path)
+        _, second = publish_by_hand(tmp_path, "second")
+        build_page(home, second)
+        text = (home / "pages" / "index.html").read_text()
+        assert text.index(second) < text.index(first)
+        assert f'href="{second}.html"' in text
+        assert f'href="{first}.html"' not in text
+        assert f"pldp page {first}" in text
+
+    def test_trends(self, tmp_path: Path) -> None:
+        for slot in ("a", "b"):
+            home, newest = publish_by_hand(tmp_path, slot)
+        publish_by_hand(tmp_path, "c", FAILED)
+        build_page(home, newest)
+        text = (home / "pages" / "index.html").read_text()
+        assert "all 3 releases of people has spent up to ε = 12" in text
+        assert text.count('role="img"') == 2 + 2, "users and spend, and one an attribute"
+        job = text[text.index("<strong>job:") :]
+        job = job[: job.index("</figure>")]
+        assert job.count('<th scope="row">') == 2 * trends.VALUES
+        assert "none" not in re.findall(r">([a-z]+)</text>", job), "the sixth largest value is not drawn"
+
+    def test_one_release_is_no_trend(self, tmp_path: Path) -> None:
+        home, release_id = publish_by_hand(tmp_path)
+        build_page(home, release_id)
+        text = (home / "pages" / "index.html").read_text()
+        assert "A trend needs two releases." in text
+        assert "<svg" not in text
+
+    def test_too_many_charts_are_left_out_and_counted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(trends, "TREND_CHARTS", 1)
+        for slot in ("a", "b"):
+            home, newest = publish_by_hand(tmp_path, slot)
+        build_page(home, newest)
+        assert "1 more attribute are not drawn" not in (text := (home / "pages" / "index.html").read_text())
+        assert "1 more attribute is not drawn" in text
+
+    def test_releases_of_one_moment_are_told_apart(self) -> None:
+        moment = datetime(2026, 1, 2, 3, 4, 5)
+        assert trends.stamps([moment, moment.replace(day=3)]) == ["2026-01-02", "2026-01-03"]
+        assert trends.stamps([moment, moment.replace(hour=4)]) == ["2026-01-02 03:04", "2026-01-02 04:04"]
+        assert len(set(trends.stamps([moment, moment]))) == 2
+
+
+class TestFailure:
+    def test_an_unknown_release_is_not_found(self, tmp_path: Path) -> None:
+        home, _ = publish_by_hand(tmp_path)
+        with pytest.raises(NotFound, match="no release 'nobody' here"):
+            build_page(home, "nobody")
+
+    def test_names_the_remedy_and_leaves_the_old_page(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        home, release_id = publish_by_hand(tmp_path)
+        before = built(home, release_id)
+
+        def broken(*_: object, **__: object) -> str:
+            raise RuntimeError("secret")
+
+        monkeypatch.setattr(charts, "histogram", broken)
+        with pytest.raises(StageFailed, match=rf"`pldp page {release_id} --home .*` builds it again") as failure:
+            build_page(home, release_id)
+        assert "secret" not in str(failure.value)
+        assert failure.value.__context__ is None
+        assert (Home(home).pages / f"{release_id}.html").read_text() == before
+
+    def test_a_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
+        home, release_id = publish_by_hand(tmp_path)
+        Home(home).pages.rmdir()
+        Home(home).pages.write_text("a file in the way")
+        with pytest.raises(StageFailed, match="Not a directory"):
+            build_page(home, release_id)
