@@ -1,0 +1,139 @@
+"""The release as a schedule runs it: its slot is its scheduled start, and a missed slot is skipped."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import FlowRun, State
+from prefect.context import FlowRunContext
+from prefect.states import Completed
+
+from flows.pipeline import forget_vault, threads
+from flows.release import Released, release_flow
+from pldp.errors import GateFailed, SpecError
+from pldp.schedule import slot_of
+from tasks.failures import Failure, describe, say, tell
+from tasks.home import Home
+from tasks.publish import status_of
+from tasks.run import Run, open_run
+from tasks.settings import settle
+from tasks.specfile import SpecFile, load_spec
+from tasks.stage import guarded
+
+GRACE = "PLDP_GRACE"
+"""Minutes after its slot in which a run may still start."""
+
+GRACE_MINUTES = 10.0
+
+
+def grace() -> timedelta:
+    return timedelta(minutes=float(os.environ.get(GRACE, GRACE_MINUTES)))
+
+
+def is_missed(due: datetime, now: datetime) -> bool:
+    """Nobody served when the slot was due. Running it now would only crowd out, or double, the next one."""
+    return now - due > grace()
+
+
+def report_failure(flow: Any, flow_run: FlowRun, state: State[Any]) -> None:
+    """For a run that failed, crashed or was stopped. Prefect logs what a hook raises and goes on."""
+    given = flow_run.parameters
+    home, spec = Path(given["home"]), Path(given["spec_path"])
+    slot = given.get("slot") or slot_of(flow_run.expected_start_time or datetime.now(UTC))
+    data: Any = state.data  # the exception, or a record around it
+    error, message = describe(getattr(data, "result", data))
+    tell(
+        Home(home),
+        Failure(
+            run=flow_run.name,
+            spec=str(spec),
+            slot=slot,
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            error=error,
+            message=message,
+            resume=shlex.join(["pldp", "release", str(spec), "--home", str(home), "--slot", slot]),
+        ),
+    )
+
+
+@flow(
+    name="scheduled-release",
+    task_runner=threads(),
+    persist_result=False,
+    validate_parameters=False,
+    on_failure=[report_failure],
+    on_crashed=[report_failure],
+    on_cancellation=[report_failure],
+)
+@guarded
+def scheduled_release(spec_path: str, home: str, slot: str | None = None) -> State[Any]:
+    """One slot of a schedule. Parameters are paths and names; `slot` is for an operator who runs one by hand."""
+    due = _due()
+    if slot is None and due is not None and is_missed(due, datetime.now(UTC)):
+        return _skipped(spec_path, f"slot {slot_of(due)} was missed: nothing served it then")
+    file = load_spec(Path(spec_path))
+    prepared = Home(Path(home).resolve()).prepare()
+    settle(prepared.root)
+    named = slot or slot_of(_start())
+    with prepared.locked(wait=True):
+        if slot is None and due is not None and _is_superseded(file, due, datetime.now(UTC)):
+            return _skipped(spec_path, f"slot {named} waited for another release until the next slot was due")
+        done = _taken(prepared, file, named) or release_flow.fn(spec_path, str(prepared.root), named)
+    if done.status == "refused":
+        raise GateFailed(f"Release {done.release_id} was refused by a gate: `pldp validate` names it. Budget is spent.")
+    outcome = f"{done.release_id} {'is there already; nothing was drawn' if done.resumed else 'published'}"
+    say(f"{spec_path}, slot {named}: {outcome}.{f' No page: {done.page_problem}' if done.page_problem else ''}")
+    return Completed(message=outcome)
+
+
+def _run() -> FlowRun | None:
+    context = FlowRunContext.get()
+    return context.flow_run if context is not None else None
+
+
+def _start() -> datetime:
+    """When this run was meant to start. It stays the same however often the run is retried."""
+    run = _run()
+    return (run and run.expected_start_time) or datetime.now(UTC)
+
+
+def _due() -> datetime | None:
+    """The slot of a run that the schedule made and that starts for the first time; nothing else can be missed."""
+    run = _run()
+    if run is None or not run.auto_scheduled or run.run_count > 1:
+        return None
+    return run.expected_start_time
+
+
+def _is_superseded(file: SpecFile, due: datetime, now: datetime) -> bool:
+    """The newer slot is waiting too: one release of the two is enough, and waiting runs never pile up."""
+    schedule = file.spec.schedule
+    return schedule is not None and is_missed(due, now) and schedule.following(due) <= now
+
+
+def _taken(home: Home, file: SpecFile, slot: str) -> Released | None:
+    """The release that has spent this slot, if it is done: a slot spends once, even when the source has changed."""
+    name = file.spec.name
+    for spent in home.spends():
+        if spent["name"] == name and spent.get("slot") == slot:
+            release_id = str(spent["release_id"])
+            status = status_of(home, release_id)
+            if status is not None:
+                forget_vault(Run(str(home.root), release_id), file)  # whoever published it may have died before this
+                return Released(release_id, status, resumed=True)
+            if open_run(home, file, slot).release_id != release_id:
+                raise SpecError(
+                    f"{file.path}: slot {slot} was begun as {release_id}, and the spec or its source has changed "
+                    "since. Bring them back and run it again to resume, or wait for the next slot. Nothing was spent."
+                )
+    return None
+
+
+def _skipped(spec_path: str, reason: str) -> State[Any]:
+    say(f"{spec_path}: {reason}. Skipped; nothing was spent.")
+    return Completed(name="Skipped", message=reason)
