@@ -6,15 +6,16 @@ first and imports what it runs after that.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
+from flows import cli_analyst
+from flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, err, out, print_json
 from pldp import __version__
 from pldp.errors import GateFailed, PldpError
 
@@ -26,17 +27,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # they print local variables, which may be somebody's data
     epilog="Exit codes: 0 done; 1 a gate failed; 2 bad spec, source or argument; 3 anything else.",
 )
-out = Console()
-err = Console(stderr=True)
-
 SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help="The release's spec, a YAML file.")]
-ReleaseArgument = Annotated[str, typer.Argument(metavar="RELEASE", help="A release id, or a name: its newest release.")]
-HomeOption = Annotated[Path, typer.Option("--home", envvar="PLDP_HOME", help="Where vault, reports and results live.")]
 SourceOption = Annotated[
     Path | None, typer.Option("--source", help="Read this file instead of the spec's source.path.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
-DEFAULT_HOME = Path("data/home")
 
 
 def main() -> None:
@@ -44,7 +38,7 @@ def main() -> None:
     try:
         app()
     except PldpError as error:
-        err.print(f"[bold red]Error:[/] {_escape(str(error))}", highlight=False, soft_wrap=True)
+        _say("Error:", "bold red", str(error))
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         err.print("Interrupted. Nothing was published; run the same command again to resume.")
@@ -89,9 +83,13 @@ def release(
         done = flow.release(spec, home, slot=slot, source=source, wait=wait)
     found = read_release(home, done.release_id)
     if as_json:
-        _print_json(found.as_json())
+        print_json(found.as_json())
     else:
         show_release(out, found, home, resumed=done.resumed)
+    if done.page_problem is not None:
+        state = "Results are published" if done.status == "published" else "The refusal is recorded"
+        message = f"{state}, but the page is not there. {done.page_problem}"
+        _say("Warning:", "bold yellow", message)
     if done.status == "refused":
         raise GateFailed(f"Release {done.release_id} was refused: {found.failed_gates()}. Its budget is spent.")
 
@@ -117,7 +115,7 @@ def evaluate(
     with shown(err):
         done = flow.evaluate(spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, source=source)
     if as_json:
-        _print_json(evaluation_json(done))
+        print_json(evaluation_json(done))
     else:
         show_evaluation(out, done)
     if not all(verdict.passed for verdict in done.verdicts):
@@ -139,7 +137,7 @@ def plan(
 
     found = forecast(load_spec(spec), target_error)
     if as_json:
-        _print_json(found.as_json())
+        print_json(found.as_json())
     else:
         show_forecast(out, found)
 
@@ -152,7 +150,7 @@ def validate(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_js
 
     found = read_release(home, release_id)
     if as_json:
-        _print_json(found.validations.to_dicts())
+        print_json(found.validations.to_dicts())
     else:
         show_validations(out, found)
     if not found.valid:
@@ -167,22 +165,51 @@ def show(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: 
 
     found = read_release(home, release_id)
     if as_json:
-        _print_json(found.as_json())
+        print_json(found.as_json())
     else:
         show_release(out, found, home)
 
 
 @app.command()
+def page(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME) -> None:
+    """Build a release's page again, and the index of all releases; print the page's path."""
+    from tasks.page import build_page
+
+    out.print(str(build_page(home.resolve(), release_id)), markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
 def releases(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """List the releases of a home, and what they spent."""
-    from flows.render import show_releases
+    from flows.render import show_failures, show_releases
+    from tasks.failures import read_failures
+    from tasks.home import Home
     from tasks.results import list_releases
 
     found = list_releases(home)
     if as_json:
-        _print_json(found.to_dicts())
+        print_json(found.to_dicts())
     else:
         show_releases(out, found, home)
+        show_failures(out, read_failures(Home(home)))
+
+
+@app.command()
+def serve(
+    specs: Annotated[list[Path], typer.Argument(metavar="SPEC…", help="Specs with a schedule, all into one home.")],
+    home: HomeOption = DEFAULT_HOME,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port of a server of our own.")] = None,
+    on_failure: Annotated[
+        str | None, typer.Option(help="Command to run when a release fails; it finds PLDP_MESSAGE.")
+    ] = None,
+    grace: Annotated[
+        float | None, typer.Option(min=1, help="Minutes after its slot in which a run may still start. [10]")
+    ] = None,
+) -> None:
+    """Release every spec on its schedule, until stopped."""
+    from flows.serve import serve as run
+
+    run(specs, home, port=port, on_failure=on_failure, grace_minutes=grace)
 
 
 @app.command()
@@ -210,12 +237,12 @@ def _prepare(home: Path, spec: Path) -> Path:
     return home
 
 
-def _print_json(content: Any) -> None:
-    sys.stdout.write(json.dumps(content, default=str, allow_nan=False) + "\n")
+def _say(label: str, style: str, message: str) -> None:
+    """A message is no markup, whatever brackets a path or a key in it has."""
+    err.print(Text.assemble((label, style), f" {message}"), soft_wrap=True)
 
 
-def _escape(message: str) -> str:
-    return message.replace("[", r"\[")
+app.add_typer(cli_analyst.app)
 
 
 if __name__ == "__main__":

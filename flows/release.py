@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from prefect.artifacts import create_table_artifact
 
 from flows.pipeline import conclude, draw, forget_vault, threads
 from flows.progress import report
+from pldp.errors import PldpError
 from pldp.exact import float_above
 from tasks.collect import collect
 from tasks.combine import References, previous_references, public_references
@@ -19,6 +21,7 @@ from tasks.ingest import ingest
 from tasks.publish import publish, status_of
 from tasks.run import Run, open_run
 from tasks.specfile import SpecFile, load_spec
+from tasks.stage import stage
 from tasks.tables import budget_rows, level_rows
 
 MANUAL = "manual"
@@ -30,6 +33,8 @@ class Released:
     status: str
     resumed: bool
     """Whether the release was there already and nothing was drawn."""
+    page_problem: str | None = None
+    """Why there is no page; the release stands without it."""
 
 
 def release(
@@ -44,7 +49,7 @@ def release(
         done = status_of(prepared, run.release_id)
         if done is not None:
             forget_vault(run, file)  # whoever published it may have died before coming to this
-            return Released(run.release_id, done, resumed=True)
+            return Released(run.release_id, done, resumed=True, page_problem=_page_problem(run, page.fn))
         return release_flow(str(spec_path), str(home), slot, None if source is None else str(source))
 
 
@@ -56,18 +61,18 @@ def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | No
     done = status_of(run.home, run.release_id)
     if done is not None:
         forget_vault(run, file)
-        return Released(run.release_id, done, resumed=True)
+        return Released(run.release_id, done, resumed=True, page_problem=_page_problem(run, page))
     references = _references(run, file)
     if file.spec.source.reports is not None:
         report("collect", 0)
         ingested = collect(run, file)
         report("collect", 1)
-        _record_spend(run)
+        _record_spend(run, slot)
     else:
         report("ingest", 0)
         ingested = ingest(run, file)
         report("ingest", 1)
-        _record_spend(run)
+        _record_spend(run, slot)
         draw(run, ingested)
     outcome = conclude(run, ingested, references)
     budgets = budget_rows(run.plan, outcome.supports)
@@ -80,10 +85,32 @@ def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | No
     status = publish(run, ingested.n_users, tables, outcome.verdicts)
     report("publish", 1)
     forget_vault(run, file)
+    report("page", 0)
+    problem = _page_problem(run, page)
+    report("page", 1)
     if status == "published":
         create_table_artifact(outcome.rows.to_dicts(), key="histograms", description=f"Release {run.release_id}")
         create_table_artifact(budgets.to_dicts(), key="budgets", description=f"Budgets of {run.release_id}")
-    return Released(run.release_id, status, resumed=False)
+    return Released(run.release_id, status, resumed=False, page_problem=problem)
+
+
+@stage(retries=2)
+def page(home: Path, release_id: str) -> None:
+    """Charts take a second to load, and a release that is there already has its page."""
+    from tasks.page import build_page
+
+    build_page(home, release_id)
+
+
+def _page_problem(run: Run, build: Callable[[Path, str], None]) -> str | None:
+    """Build the page unless it is there. A page that fails takes nothing back of what is published."""
+    if (run.home.pages / f"{run.release_id}.html").exists():
+        return None
+    try:
+        build(run.home.root, run.release_id)
+    except PldpError as error:
+        return str(error)
+    return None
 
 
 def _references(run: Run, file: SpecFile) -> References | None:
@@ -95,13 +122,14 @@ def _references(run: Run, file: SpecFile) -> References | None:
     return previous_references(run.home.results, run.plan)
 
 
-def _record_spend(run: Run) -> None:
+def _record_spend(run: Run, slot: str) -> None:
     """Before the first draw: a release that is refused later has spent all the same."""
     plan = run.plan
     run.home.record_spend(
         {
             "release_id": run.release_id,
             "name": plan.name,
+            "slot": slot,
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "unit": plan.unit,
             "budget": float_above(plan.worst_total),

@@ -29,7 +29,8 @@ def parse_ratio(value: object) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError('must be a number or a fraction such as "1/3"')
     written = re.sub(r"\s*/\s*", "/", str(value))
-    if len(written) > _LONGEST or re.search(r"[eE][+-]?\d{4,}", written):
+    # Python reads 1e9_999 too, so the underscores must not hide an exponent.
+    if len(written) > _LONGEST or re.search(r"[eE][+-]?\d{4,}", written.replace("_", "")):
         raise ValueError("must be written in at most 100 characters, without huge exponents")
     try:
         return Fraction(written)

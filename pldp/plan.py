@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pldp.allocation import optimal_shares, split
 from pldp.brr import BRR
-from pldp.exact import float_above, log_above, within
+from pldp.exact import BITS, SCALE, float_above, log_above, within
 from pldp.inference import Recipe
 from pldp.protocol import Counts, Floats, PureProtocol
 from pldp.simulate import whole_counts
@@ -111,6 +111,9 @@ class Plan(Frozen):
 def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
     """Resolve a spec; `total` overrides its budget when a target error is being sought."""
     total = total or spec.budget.total
+    if total * SCALE < 1:
+        # No threshold of a mechanism can express it, and doubles would underflow on the way there.
+        raise ValueError(f"a budget below 2^-{BITS} is too small to leave any signal")
     published = spec.published
     sizes = [len(spec.labels(attribute)) for attribute in published]
     budgets = split(total, _shares(spec, sizes, float(total)))

@@ -5,20 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import product
+from math import prod
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainSerializer, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    model_validator,
+)
 
 from pldp.exact import parse_ratio
 from pldp.schedule import Schedule
 
 MAX_VALUES = 10_000
 MAX_BUDGET = 1_000
+MAX_USERS = 1_000_000_000
 CROSS = " × "
 
 Ratio = Annotated[Fraction, BeforeValidator(parse_ratio), PlainSerializer(str)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-Value = Annotated[str, BeforeValidator(lambda value: _as_text(value)), Field(min_length=1, max_length=200)]
+Text = Annotated[str, Field(min_length=1), AfterValidator(lambda text: _writable(text))]
+Whole = Annotated[int, BeforeValidator(lambda value: _no_truth(value))]
+Value = Annotated[Text, BeforeValidator(lambda value: _as_text(value)), Field(max_length=200)]
 
 
 def _as_text(value: object) -> object:
@@ -26,6 +40,19 @@ def _as_text(value: object) -> object:
     if isinstance(value, bool) or value is None:
         raise ValueError("must be text: put it in quotes")
     return str(value) if isinstance(value, int | float) else value
+
+
+def _writable(text: str) -> str:
+    """YAML's escapes can spell what no file name holds; half a character is refused by the length check before."""
+    if "\0" in text:
+        raise ValueError("must not hold the character \\0")
+    return text
+
+
+def _no_truth(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("must be a whole number")
+    return value
 
 
 class Model(BaseModel):
@@ -46,17 +73,24 @@ class Csv(Model):
     def _named(self) -> Self:
         if not self.header and not self.columns:
             raise ValueError("needs columns, because header is false")
+        if len({name.lower() for name in self.columns or ()}) != len(self.columns or ()):
+            raise ValueError("columns must have different names, whatever their case")
+        signs = [sign for sign in (self.quote, self.comment) if sign]
+        if {"\n", "\r", "\0"} & {*self.delimiter, *signs}:
+            raise ValueError("delimiter, quote and comment cannot be the end of a line")
+        if len(set(signs)) != len(signs) or any(sign in self.delimiter for sign in signs):
+            raise ValueError("delimiter, quote and comment must differ from each other")
         return self
 
 
 class Source(Model):
     """A file of raw rows (`path`), or a folder of reports that clients perturbed themselves (`reports`)."""
 
-    path: str | None = None
-    reports: str | None = None
+    path: Text | None = None
+    reports: Text | None = None
     format: Literal["csv", "parquet"] | None = None
     csv: Csv = Csv()
-    user_id: str | None = None
+    user_id: Text | None = None
     one_row_per_user: bool = False
 
     @model_validator(mode="after")
@@ -77,7 +111,7 @@ class Category(Model):
 
     kind: Literal["category"] = "category"
     name: Name
-    column: str | None = None
+    column: Text | None = None
     values: Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_VALUES)]
     missing: Value | None = None
     other: Value | None = None
@@ -106,10 +140,13 @@ class Crosstab(Model):
 
 def _kind(value: Any) -> str:
     kind = value.get("kind", "category") if isinstance(value, dict) else getattr(value, "kind", "category")
-    return str(kind)
+    return kind if isinstance(kind, str) else ""
 
 
-Attribute = Annotated[Annotated[Category, Tag("category")] | Annotated[Crosstab, Tag("crosstab")], Discriminator(_kind)]
+Attribute = Annotated[
+    Annotated[Category, Tag("category")] | Annotated[Crosstab, Tag("crosstab")],
+    Discriminator(_kind, "kind", "kind must be category or crosstab"),
+]
 
 
 def _is_whole(shares: Iterable[Fraction]) -> bool:
@@ -122,6 +159,8 @@ def _check_assumed(assumed: tuple[Fraction, ...] | None, size: int) -> None:
         return
     if len(assumed) != size:
         raise ValueError(f"assumed needs one frequency a value ({size}, got {len(assumed)})")
+    if min(assumed) >= 0 and max(assumed) > 1:
+        raise ValueError("assumed must be shares of at most 1")
     if min(assumed) < 0 or not _is_whole(assumed):
         raise ValueError(
             f"assumed must be non-negative and sum to 1 (got a sum of {float(sum(assumed, Fraction())):g})"
@@ -139,7 +178,7 @@ class Levels(Model):
     choices: Annotated[dict[Name, Annotated[Ratio, Field(gt=0, le=1)]], Field(min_length=1, max_length=16)] = Field(
         default={"high": Fraction(1, 3), "mid": Fraction(1, 2), "low": Fraction(1)}
     )
-    column: str | dict[Name, str] | None = None
+    column: Text | dict[Name, Text] | None = None
     assigned: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
     missing: Name | None = None
     visibility: Literal["public"] = "public"
@@ -171,7 +210,7 @@ def _check_shares(field: str, shares: dict[str, Fraction] | None, choices: dict[
 class Expected(Model):
     """What the plan may assume, since it never sees the data."""
 
-    users: Annotated[int, Field(ge=1, lt=1_000_000_000)] = 100_000
+    users: Annotated[Whole, Field(ge=1, lt=MAX_USERS)] = 100_000
     levels: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
 
 
@@ -179,7 +218,7 @@ class Reference(Model):
     """What `op` measures its error against. `truth` exists only in an evaluation."""
 
     kind: Literal["truth", "public", "previous"]
-    path: str | None = None
+    path: Text | None = None
 
     @model_validator(mode="after")
     def _found(self) -> Self:
@@ -193,7 +232,7 @@ class Combination(Model):
     disagreement: Literal["sum", "refuse"] = "sum"
     alpha: Annotated[float, Field(gt=0, le=0.2)] = 1e-3
     reference: Reference | None = None
-    steps: Annotated[int, Field(ge=1, le=1000)] = 20
+    steps: Annotated[Whole, Field(ge=1, le=1000)] = 20
     sum_to_one: bool = False
 
     @model_validator(mode="after")
@@ -209,7 +248,7 @@ class Intervals(Model):
 
 
 class Gates(Model):
-    minimum_users: Annotated[int, Field(ge=1)] = 1
+    minimum_users: Annotated[Whole, Field(ge=1, lt=MAX_USERS)] = 1
 
 
 class Retention(Model):
@@ -265,7 +304,7 @@ class Spec(Model):
                 unknown = [name for name in attribute.of if name not in categories]
                 if unknown or len(set(attribute.of)) != len(attribute.of):
                     raise ValueError(f"attributes: {attribute.name}.of must name different category attributes")
-                size = len(self.labels(attribute))
+                size = prod(len(part.values) for part in self.parts(attribute))
                 if size > MAX_VALUES:
                     raise ValueError(f"attributes: {attribute.name} has {size} combinations, more than {MAX_VALUES}")
                 if len(set(self.labels(attribute))) != size:

@@ -10,6 +10,7 @@ FROM read_csv(
     header = $header,
     comment = $comment,
     nullstr = '',
+    hive_partitioning = false, -- a folder named level=low says nothing of the people in it
     ignore_errors = true,
     store_rejects = true,
     rejects_limit = 1000,

@@ -15,7 +15,7 @@ from pldp.inference import Histogram, estimate_histogram
 from pldp.plan import Plan
 from pldp.protocol import Floats
 from tasks.estimate import LevelEstimates
-from tasks.query import connect, statement
+from tasks.query import connect_published, statement
 from tasks.run import Run
 from tasks.specfile import SpecFile
 from tasks.stage import stage
@@ -62,7 +62,7 @@ def previous_references(results: Path, plan: Plan) -> References | None:
     """The last published release of the same name, if there is one with the same values."""
     if not results.exists():
         return None
-    with connect(results, read_only=True) as connection:
+    with connect_published(results) as connection:
         rows = connection.execute(statement("40_combine_previous"), {"name": plan.name}).fetchall()
     found = {(attribute, value): frequency for attribute, value, frequency in rows}
     if not all((a.name, value) in found for a in plan.attributes for value in a.values):

@@ -5,17 +5,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pldp.errors import HomeError
 
 _KEY_BYTES = 32
 _POLL_SECONDS = 0.2
+_DRAFT = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}(?:\.wal)?")
 
 
 @dataclass(frozen=True)
@@ -88,20 +90,34 @@ class Home:
 
     @contextmanager
     def locked(self, wait: bool = False) -> Iterator[None]:
-        """One release a home at a time: the ledger and the results have one writer."""
-        with (self.root / "lock").open("a+") as handle:
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if not wait:
-                        raise HomeError(
-                            f"{self.root}: another release is running in this home. Wait for it, use --wait, "
-                            "or give another with --home. Nothing was read or published."
-                        ) from None
-                    time.sleep(_POLL_SECONDS)
-            yield
+        """One release a home at a time: the ledger and the results have one writer.
+
+        What the system refuses that writer (a full disk) ends with its words; a stage says it by itself.
+        """
+        try:
+            with (self.root / "lock").open("a+") as handle:
+                self._take(handle, wait)
+                yield
+        except OSError as error:
+            if error.errno is None:  # a time-out of somebody else's
+                raise
+            raise HomeError(
+                f"{self.root}: the home cannot be written ({os.strerror(error.errno)}). Earlier releases are untouched; "
+                "run the same command again to resume."
+            ) from None
+
+    def _take(self, handle: IO[str], wait: bool) -> None:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if not wait:
+                    raise HomeError(
+                        f"{self.root}: another release is running in this home. Wait for it, use --wait, "
+                        "or give another with --home. Nothing was read or published."
+                    ) from None
+                time.sleep(_POLL_SECONDS)
 
     def spends(self) -> list[dict[str, Any]]:
         """Every budget spent in this home, oldest first."""
@@ -147,7 +163,7 @@ def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 @contextmanager
 def _drafted(path: Path, content: bytes, mode: int) -> Iterator[Path]:
-    draft = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    draft = draft_of(path)
     try:
         with draft.open("wb") as handle:
             handle.write(content)
@@ -157,6 +173,29 @@ def _drafted(path: Path, content: bytes, mode: int) -> Iterator[Path]:
         yield draft
     finally:
         draft.unlink(missing_ok=True)
+
+
+def draft_of(path: Path) -> Path:
+    """A name beside the final one that nobody else takes and that tells who is writing."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+
+
+def sweep(drafts: Iterable[Path]) -> None:
+    """Remove the drafts of processes that were killed; a living one is about to commit its own."""
+    for path in drafts:
+        match = _DRAFT.fullmatch(path.name)
+        if match and (int(match[1]) == os.getpid() or not _lives(int(match[1]))):
+            path.unlink(missing_ok=True)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass  # somebody else's
+    return True
 
 
 def link(draft: Path, path: Path) -> bool:

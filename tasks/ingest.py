@@ -9,7 +9,7 @@ import duckdb
 
 from pldp.errors import HomeError, SourceError
 from pldp.plan import Plan
-from tasks.query import connect, statement, text
+from tasks.query import connect, says_full, statement, text
 from tasks.run import Run
 from tasks.source import NOTHING, SourceFile
 from tasks.specfile import SpecFile
@@ -67,8 +67,8 @@ def _refuse_second_draw(run: Run) -> None:
     """
     if run.seed is None and any(run.reports.rglob("*.parquet")):
         raise HomeError(
-            f"{run.reports}: reports of release {run.release_id} were drawn, but its vault is gone, so it cannot be "
-            "completed. Give another --slot for a new release, which spends again. Nothing was published."
+            f"{run.reports}: reports of release {run.release_id} were drawn, but its vault is gone or cannot be "
+            "opened, so it cannot be completed. Give another --slot for a new release, which spends again. Nothing was published."
         )
 
 
@@ -76,11 +76,11 @@ def _complete(vault: Path) -> int | None:
     """How many users the vault holds, if ingest reached its end."""
     if not vault.exists():
         return None
-    with connect(vault, read_only=True) as connection:
-        try:
+    try:
+        with connect(vault, read_only=True) as connection:
             row = connection.execute(statement("19_ingest_n_users")).fetchone()
-        except duckdb.CatalogException:
-            return None
+    except duckdb.Error:  # killed before its last table, or before it was a database at all
+        return None
     return None if row is None else int(row[0])
 
 
@@ -115,12 +115,18 @@ def _read(source: SourceFile, vault: duckdb.DuckDBPyConnection, query: str, para
     try:
         vault.execute(query, parameters)
         return
-    except duckdb.OutOfMemoryException:
-        raise
-    except duckdb.Error:
-        pass
+    except duckdb.Error as error:
+        if says_full(error):  # the vault's fault, not the source's
+            raise
+        too_long = isinstance(error, duckdb.OutOfMemoryException)
+    if too_long:
+        raise SourceError(
+            f"{source.path}: has cells too long to be read in little memory. Shorten those of the columns that the "
+            f"spec names, or cut the file into smaller row groups. {NOTHING}"
+        )
+    ends = ", that all its lines end alike" if source.format == "csv" else ""
     raise SourceError(
-        f"{source.path}: cannot be read to its end as {source.format}. Check that the file is whole, "
+        f"{source.path}: cannot be read to its end as {source.format}. Check that the file is whole{ends}, "
         f"source.format and source.csv. {NOTHING}"
     )
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from pldp.plan import Plan
 from pldp.protocol import Reports
-from tasks.home import link
+from tasks.home import draft_of, link
 from tasks.ingest import key_range
 from tasks.query import connect, statement
 from tasks.run import Run
@@ -66,7 +66,7 @@ def write_reports(path: Path, reports: Reports) -> int:
         pa.binary(width), n, [None, pa.py_buffer(np.ascontiguousarray(reports))]
     )
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    draft = draft_of(path)
     try:
         # Noise does not compress, and statistics or dictionaries of it tell nobody anything.
         pq.write_table(

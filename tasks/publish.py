@@ -16,8 +16,8 @@ import polars as pl
 from pldp import __version__
 from pldp.errors import HomeError
 from pldp.statement import privacy_statement
-from tasks.home import Home, commit
-from tasks.query import comments, connect, names, statement
+from tasks.home import Home, commit, draft_of
+from tasks.query import comments, connect, connect_published, names, statement
 from tasks.run import Run
 from tasks.stage import stage
 from tasks.tables import validation_rows
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 KEPT = 2
 """Results files kept beside the current one, for analysts who opened them by their own name."""
 
-_NUMBERED = re.compile(r"results-(\d+)\.duckdb")
+_NUMBERED = re.compile(r"results-(\d+)\.duckdb(?:\.wal)?")
 
 
 @stage(retries=2)
@@ -70,7 +70,7 @@ def publish(run: Run, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts
 def status_of(home: Home, release_id: str) -> str | None:
     if not home.results.exists():
         return None
-    with connect(home.results.resolve(), read_only=True) as connection:
+    with connect_published(home.results) as connection:
         row = connection.execute(statement("71_publish_present"), {"release_id": release_id}).fetchone()
     return None if row is None else str(row[0])
 
@@ -83,7 +83,7 @@ def _replace(home: Home, release_id: str, rows: Mapping[str, pl.DataFrame]) -> N
     current = home.results.resolve() if home.results.exists() else None
     number = 1 + max((int(match[1]) for match in map(_NUMBERED.fullmatch, os.listdir(home.root)) if match), default=0)
     following = home.root / f"results-{number}.duckdb"
-    draft = home.root / f".results-{os.getpid()}.duckdb"
+    draft = draft_of(home.results)
     try:
         if current is not None:
             shutil.copyfile(current, draft)
@@ -116,8 +116,7 @@ def _replace(home: Home, release_id: str, rows: Mapping[str, pl.DataFrame]) -> N
 
 
 def _point(link: Path, target: Path) -> None:
-    temporary = link.with_name(f".{link.name}.link")
-    temporary.unlink(missing_ok=True)
+    temporary = draft_of(link)
     temporary.symlink_to(target.name)
     temporary.replace(link)
 

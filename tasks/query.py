@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,6 +17,8 @@ import duckdb
 MEMORY, MEMORY_A_COLUMN = 64, 2
 """Megabytes a connection may hold before it spills beside its database: by columns, never by users."""
 
+FULL = os.strerror(errno.ENOSPC)
+
 _COLUMN = re.compile(r'^\s+"?(\w+)"?\s+[A-Z][^-]*--\s*(.+?)\s*$', re.MULTILINE)
 _TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 
@@ -20,9 +26,8 @@ _TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 def statement(name: str, **lists: str) -> str:
     """The text of sql/<name>.sql; `lists` fill in what SQL cannot take as a parameter: columns, in quotes."""
     text = files("sql").joinpath(f"{name}.sql").read_text(encoding="utf-8")
-    for key, value in lists.items():
-        text = text.replace("{" + key + "}", value)
-    return text
+    # In one pass: a column may be named like a place to fill in.
+    return re.sub(r"\{(\w+)\}", lambda place: lists.get(place[1], place[0]), text)
 
 
 def names(prefix: str) -> list[str]:
@@ -64,3 +69,24 @@ def connect(path: Path, *, read_only: bool = False, columns: int = 0) -> Iterato
         yield connection
     finally:
         connection.close()
+
+
+@contextmanager
+def connect_published(results: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The file behind the link, to read. Whoever has it open to write locks readers out; they get a copy."""
+    path = results.resolve()
+    with ExitStack() as stack:
+        try:
+            connection = stack.enter_context(connect(path, read_only=True))
+        except duckdb.IOException as error:
+            if "Could not set lock" not in str(error):
+                raise
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pldp-")))
+            copy = Path(shutil.copyfile(path, folder / path.name))
+            connection = stack.enter_context(connect(copy, read_only=True))
+        yield connection
+
+
+def says_full(error: duckdb.Error) -> bool:
+    """Whether the disk is full, or what is left of it too small to sort in."""
+    return FULL in str(error) or "max_temp_directory_size" in str(error)

@@ -13,7 +13,7 @@ import polars as pl
 from pldp.errors import NotFound
 from pldp.plan import Plan
 from tasks.home import Home
-from tasks.query import connect, statement
+from tasks.query import connect_published, statement
 
 UNFINISHED = "unfinished"
 _TABLES = ("releases", "histograms", "level_estimates", "budgets", "validations")
@@ -69,7 +69,7 @@ def list_releases(home: Path) -> pl.DataFrame:
     )
     if not results.exists():
         return spends.with_columns(status=pl.lit(UNFINISHED), n_users=pl.lit(None, dtype=pl.Int64))
-    with connect(results.resolve(), read_only=True) as connection:
+    with connect_published(results) as connection:
         frame = connection.sql(statement("81_show_all")).pl()
     finished = frame.join(spends.select("release_id", "spent"), on="release_id", how="left")
     unfinished = spends.join(frame, on="release_id", how="anti").with_columns(status=pl.lit(UNFINISHED))
@@ -85,7 +85,7 @@ def read_release(home: Path, wanted: str) -> PublishedRelease:
     if found.is_empty():
         raise NotFound(f"{home}: no release {wanted!r} here. `pldp releases --home {home}` lists them.")
     release_id = str(found["release_id"][0])
-    with connect(Home(home).results.resolve(), read_only=True) as connection:
+    with connect_published(Home(home).results) as connection:
         frames = {
             table: connection.sql(statement(f"80_show_{table}"), params={"release_id": release_id}).pl()
             for table in _TABLES

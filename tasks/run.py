@@ -7,14 +7,14 @@ import hmac
 import json
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 
 from pldp.errors import SourceError, SpecError
 from pldp.plan import Plan
 from pldp.randomness import Keystream
-from tasks.home import Home, commit, open_folder
+from tasks.home import Home, commit, open_folder, sweep
 from tasks.specfile import SpecFile
 
 _CHUNK = 1 << 20
@@ -94,7 +94,11 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
         open_folder(run.folder)
     for folder in (run.folder, run.vault.parent, run.reports):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    opened = {"at": datetime.now(UTC).isoformat(), "slot": slot}
+    # Whoever died in this run, or before it, left drafts; their names never come back.
+    for place in (home.root, home.vault, home.pages, run.folder):
+        sweep(place.glob(".*"))
+    sweep(run.reports.rglob(".*"))
+    opened = {"at": _opening(run, file.spec.name).isoformat(), "slot": slot}
     for name, content in (
         ("spec.json", file.public),
         ("plan.json", file.plan.model_dump_json()),
@@ -102,6 +106,16 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
     ):
         commit(run.folder / name, content.encode(), mode=0o644)
     return run
+
+
+def _opening(run: Run, name: str) -> datetime:
+    """Now, but later than every earlier run of the name: the newest is the last opened, whatever the clock says."""
+    now = datetime.now(UTC)
+    if (run.folder / "opened.json").exists():
+        return now
+    earlier = [path for path in run.folder.parent.glob("*/opened.json") if path.parent.name[:-13] == name]
+    last = max((datetime.fromisoformat(json.loads(path.read_text())["at"]) for path in earlier), default=None)
+    return now if last is None else max(now, last + timedelta(microseconds=1))
 
 
 def _snapshot(key: bytes, source: Path) -> str:

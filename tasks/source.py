@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -102,10 +103,10 @@ class SourceFile:
         cells += [f"{self._cell(column, known)} AS choice_{i}" for i, column in enumerate(self.level_columns)]
         listed = ", ".join(cells)
         if self.format == "parquet":
-            return statement("11_ingest_parquet", cells=listed), {"path": str(self.path)}
+            return statement("11_ingest_parquet", cells=listed), {"path": _literal(self.path)}
         struct = ", ".join(f"{text(name)}: 'VARCHAR'" for name in known)
         return statement("11_ingest_csv", cells=listed, columns="{" + struct + "}"), {
-            "path": str(self.path),
+            "path": _literal(self.path),
             "delimiter": options.delimiter,
             "quote": options.quote,
             "header": options.header,
@@ -160,16 +161,11 @@ class SourceFile:
         options = self.spec.source.csv
         try:
             if self.format == "parquet":
-                return tuple(pq.read_schema(self.path).names)
-            if options.columns:
-                return options.columns
-            with _open_text(self.path) as handle:
-                lines = (line for line in handle if line.strip() and not _is_comment(line, options.comment))
-                # Characters that cannot occur stand for no quote, and for a delimiter longer than the module takes.
-                delimiter = options.delimiter if len(options.delimiter) == 1 else "\x1f"
-                split = (line.replace(options.delimiter, delimiter) for line in lines)
-                rows = csv.reader(split, delimiter=delimiter, quotechar=options.quote or "\0")
-                names = [name.strip() for name in next(rows, [])]
+                names = pq.read_schema(self.path).names
+            elif options.columns:
+                names = list(options.columns)
+            else:
+                names = self._header()
         except (OSError, csv.Error, pa.ArrowException, EOFError):
             names = []
         # DuckDB takes no notice of case.
@@ -179,6 +175,17 @@ class SourceFile:
                 f"Check that the file is whole, source.format and source.csv. {NOTHING}"
             )
         return tuple(names)
+
+    def _header(self) -> list[str]:
+        options = self.spec.source.csv
+        with _open_text(self.path) as handle:
+            lines = (line for line in handle if line.strip() and not _is_comment(line, options.comment))
+            # Characters that cannot occur stand for no quote, and for a delimiter longer than the module takes.
+            delimiter = options.delimiter if len(options.delimiter) == 1 else "\x1f"
+            split = (line.replace(options.delimiter, delimiter) for line in lines)
+            rows = csv.reader(split, delimiter=delimiter, quotechar=options.quote or "\0")
+            # Spreadsheets leave columns without a name; a spec cannot ask for them.
+            return [name.strip() or f"unnamed {i}" for i, name in enumerate(next(rows, []))]
 
 
 @contextmanager
@@ -190,6 +197,11 @@ def _open_text(path: Path) -> Iterator[io.TextIOBase]:
     else:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as plain:
             yield plain
+
+
+def _literal(path: Path) -> str:
+    """A path that the database takes as it stands: `people[1].csv` is one file, not a pattern for people1.csv."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
 def _is_comment(line: str, comment: str) -> bool:

@@ -15,10 +15,23 @@ from pydantic import BaseModel, ValidationError
 from pldp.errors import SpecError
 from pldp.plan import Plan, make_plan
 from pldp.spec import Category, Crosstab, Spec
+from tasks import plainyaml
 
 NOTHING = "Nothing was run."
-_TAGS = {"category", "crosstab"}
 _QUOTED = 80
+_LARGEST = 16 << 20
+"""Bytes of a spec: somebody who names the data by mistake is told at once."""
+_LINES = 20
+"""Broken rules told at once."""
+_WORDS = {
+    "model_type": "must be a mapping of keys to values",
+    "model_attributes_type": "must be a mapping of keys to values",
+    "dict_type": "must be a mapping of keys to values",
+    "tuple_type": "must be a list",
+    "invalid_key": "every key must be text",
+    "string_unicode": "must be text that UTF-8 can write",
+}
+"""Rules that the library states in its own language."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,9 @@ class SpecFile:
 def load_spec(path: Path, source: Path | None = None) -> SpecFile:
     """Read and validate a spec whole; `source` takes the place of its source's path."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > _LARGEST:
+            raise SpecError(f"{path}: a spec has at most {_LARGEST >> 20} MB. Is this the data? {NOTHING}")
+        content = plainyaml.load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SpecError(f"{path}: no such spec. Check the path. {NOTHING}") from None
     except (OSError, UnicodeDecodeError):
@@ -66,7 +81,10 @@ def load_spec(path: Path, source: Path | None = None) -> SpecFile:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" near line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise SpecError(f"{path}: the spec is not valid YAML{where}. Check indentation and quotes. {NOTHING}") from None
+        rule = getattr(error, "problem", None) or "a character that no text has"
+        raise SpecError(
+            f"{path}: the spec is not valid YAML{where}: {_printable(rule)}. Check indentation and quotes. {NOTHING}"
+        ) from None
     if not isinstance(content, dict):
         raise SpecError(f"{path}: the spec must be a mapping with name, source, attributes, budget, levels. {NOTHING}")
     if source is not None and isinstance(content.get("source"), dict):
@@ -77,20 +95,23 @@ def load_spec(path: Path, source: Path | None = None) -> SpecFile:
     except ValidationError as error:
         lines = [_explain(problem, content) for problem in error.errors()]
         # A broken element also empties its list; the reader needs only the first cause.
-        found = [line for line in lines if "after validation" not in line] or lines
-        raise SpecError("\n".join(f"{path}: {line}" for line in found) + f"\n{NOTHING}") from None
+        found = list(dict.fromkeys(line for line in lines if "after validation" not in line)) or lines
+        more = [f"… and {len(found) - _LINES} more"] if len(found) > _LINES else []
+        raise SpecError("\n".join(f"{path}: {line}" for line in found[:_LINES] + more) + f"\n{NOTHING}") from None
     except ValueError as error:
-        raise SpecError(f"{path}: budget.total: {error}. {NOTHING}") from None
+        raise SpecError(
+            f"{path}: budget.total: {error}. Raise it, or the smallest share that it is cut by. {NOTHING}"
+        ) from None
     return SpecFile(path=path, spec=spec, plan=plan)
 
 
 def _explain(problem: Any, content: dict[str, Any]) -> str:
-    steps = [step for step in problem["loc"] if step not in _TAGS]
-    field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
-    rule = problem["msg"].removeprefix("Value error, ")
+    steps = _steps(problem, content)
+    field = "".join(f"[{step}]" if isinstance(step, int) else f".{_printable(step)}" for step in steps).lstrip(".")
+    rule = _WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
     if problem["type"] == "extra_forbidden":
         known = _known_keys(steps[:-1], content)
-        near = difflib.get_close_matches(str(steps[-1]), known, n=1)
+        near = difflib.get_close_matches(str(steps[-1])[:_QUOTED], known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known))}"
         return f"{field} is not a key of the spec; {hint}"
     if problem["type"] == "missing":
@@ -100,8 +121,29 @@ def _explain(problem: Any, content: dict[str, Any]) -> str:
         return rule  # a rule across keys names them itself
     if isinstance(got, dict | list | tuple | BaseModel):
         return f"{field}: {_lower(rule)}"
-    shown = repr(got) if len(repr(got)) <= _QUOTED else repr(got)[:_QUOTED] + "…"
-    return f"{field}: {_lower(rule)} (got {shown})"
+    return f"{field}: {_lower(rule)} (got {_short(repr(got))})"
+
+
+def _steps(problem: Any, content: Any) -> list[Any]:
+    """Where in the file: pydantic also names the kinds it tried on the way, which no author wrote."""
+    steps: list[Any] = []
+    for step in problem["loc"]:
+        inside = step in content if isinstance(content, dict) else isinstance(content, list) and isinstance(step, int)
+        if inside:
+            content = content[step]
+            steps.append(step)
+    last = problem["loc"][-1:]
+    return [*steps, *last] if problem["type"] == "missing" and steps[-1:] != list(last) else steps
+
+
+def _printable(name: object) -> str:
+    """A key as it stands there, unless it would write over the terminal."""
+    shown = str(name)
+    return _short(shown if shown.isprintable() else repr(shown))
+
+
+def _short(shown: str) -> str:
+    return shown if len(shown) <= _QUOTED else shown[:_QUOTED] + "…"
 
 
 def _lower(rule: str) -> str:

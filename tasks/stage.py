@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+import duckdb
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
 
 from pldp.errors import PldpError, StageFailed
+from tasks.query import FULL, says_full
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,14 +31,18 @@ def guarded(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except PldpError as error:
             failure = type(error)(*error.args)
-        except OSError as error:
-            # The system's words ("No space left on device"), without the path: it may be a temporary name.
-            failure = StageFailed(_sentence(function.__name__, error.strerror or type(error).__name__))
         except Exception as error:
-            failure = StageFailed(_sentence(function.__name__, type(error).__name__))
+            failure = StageFailed(_sentence(function.__name__, reason(error)))
         raise failure
 
     return shell
+
+
+def reason(error: Exception) -> str:
+    """Why, without data: the system's words ("No space left on device") without a path, or the class alone."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)  # Arrow puts more than these into strerror
+    return FULL if isinstance(error, duckdb.Error) and says_full(error) else type(error).__name__
 
 
 def _sentence(stage: str, reason: str) -> str:

@@ -1,4 +1,4 @@
-"""What the tests of the pipeline share: made-up people, a spec for them, and a home that stands in no other test's way."""
+"""What the tests of the pipeline share: made-up people, a spec for them, and what lies on disk."""
 
 from __future__ import annotations
 

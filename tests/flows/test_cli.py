@@ -1,4 +1,4 @@
-"""The command line: exit codes, JSON, and messages that name file, field, rule, remedy and what happened to the data."""
+"""The command line: exit codes, JSON, and messages that name file, field, rule, remedy and what became of the data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -129,6 +130,7 @@ class TestRelease:
         first = subprocess.Popen([*command, "--slot", "first"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not list(home.glob("releases/*/opened.json")):
             assert first.poll() is None
+            time.sleep(0.01)
         refused = pldp("release", spec, "--home", home, "--slot", "second")
         waited = pldp("release", spec, "--home", home, "--slot", "third", "--wait", "--json")
         assert first.wait(PATIENCE) == 0
@@ -138,6 +140,8 @@ class TestRelease:
         assert json.loads(waited.out)["status"] == "published"
         found = json.loads(pldp("releases", "--home", home, "--json").out)
         assert [row["status"] for row in found] == ["published", "published"]
+        shown = json.loads(pldp("show", "people", "--home", home, "--json").out)
+        assert shown["release_id"] == found[0]["release_id"] == json.loads(waited.out)["release_id"], "the newest"
 
     def test_evaluate_json_and_exit_code(self, tmp_path: Path, pldp: Pldp) -> None:
         spec, home = world(tmp_path), tmp_path / "home"
@@ -168,7 +172,7 @@ def test_a_spec_is_refused_before_a_home_is_made(tmp_path: Path, pldp: Pldp) -> 
         (["release", "{home}/none.yaml"], "no such spec. Check the path. Nothing was run."),
         (["plan", "{spec}", "--target-error", "2"], "--target-error must lie between 0 and 1 (got 2)"),
         (["release", "{spec}", "--home", "{home}", "--slot", "a b"], "slot must be 1 to 64 letters"),
-        (["release", "{spec}", "--home", "{home}", "--source", "{home}/none.csv"], "the source cannot be read"),
+        (["release", "{spec}", "--home", "{home}", "--source", "{home}/none.csv"], "none.csv: cannot be read (No such"),
         (["dance"], "No such command"),
         (["release"], "Missing argument"),
     ],
@@ -240,18 +244,6 @@ class TestLooking:
         assert pldp("validate", "people", "--home", finished.home).code == 0
 
 
-@pytest.mark.usefixtures("server")
-def test_show_takes_the_newest_of_a_name(tmp_path: Path, pldp: Pldp) -> None:
-    spec, home = world(tmp_path), tmp_path / "home"
-    for slot in ("z", "a"):
-        pldp("release", spec, "--home", home, "--slot", slot)
-    shown = json.loads(pldp("show", "people", "--home", home, "--json").out)
-    listed = json.loads(pldp("releases", "--home", home, "--json").out)
-    assert [row["release_id"] for row in listed][0] == shown["release_id"]
-    opened = json.loads((home / "releases" / shown["release_id"] / "opened.json").read_text())
-    assert opened["slot"] == "a"
-
-
 class TestPlan:
     def test_reads_no_data(self, tmp_path: Path, pldp: Pldp) -> None:
         spec = write_spec(tmp_path, source={"path": "nowhere/at-all.csv", "user_id": "id"})
@@ -289,7 +281,7 @@ class TestPlan:
     def test_an_unreachable_target_is_said(self, tmp_path: Path, pldp: Pldp) -> None:
         said = pldp("plan", write_spec(tmp_path, expected={"users": 5}), "--target-error", 1e-9)
         assert said.code == 0
-        assert "no number of users" in " ".join(said.out.split()) or "no budget" in " ".join(said.out.split())
+        assert "or no number of users at a budget of 4" in " ".join(said.out.split())
 
 
 def test_the_sample_is_made_and_kept(tmp_path: Path, pldp: Pldp) -> None:

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 from flows.evaluate import Evaluated, evaluate
-from pldp.errors import HomeError, SpecError
+from pldp.errors import HomeError, SourceError, SpecError
 from tasks.home import Home
 from tasks.publish import publish
 from tasks.run import Run
@@ -133,7 +133,7 @@ def test_levels_that_tell_the_value_are_noticed(tmp_path: Path) -> None:
 def test_a_missing_source_is_told_before_anything_runs(tmp_path: Path) -> None:
     spec = world(tmp_path)
     (tmp_path / "people.parquet").unlink()
-    with pytest.raises(Exception, match="the source cannot be read"):
+    with pytest.raises(SourceError, match=r"people\.parquet: cannot be read"):
         evaluate(spec, tmp_path / "home", repeat=0)
     with pytest.raises(SpecError, match="no such spec"):
         evaluate(tmp_path / "none.yaml", tmp_path / "home", repeat=0)

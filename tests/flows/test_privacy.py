@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import itertools
 import json
 import os
 import pickle
@@ -170,7 +171,7 @@ def true_needles() -> list[bytes]:
     job = make_people(N_USERS)["job"]
     counts = np.array([(job == value).sum() for value in JOBS])
     texts = [f"{count / N_USERS:.17g}"[:11] for count in counts]
-    pairs = [f"{a}{comma}{b}" for a, b in zip(counts[:-1], counts[1:], strict=True) for comma in (", ", ",")]
+    pairs = [f"{a}{comma}{b}" for a, b in itertools.pairwise(counts) for comma in (", ", ",")]
     arrays = [counts.astype(np.int64).tobytes()[:24], (counts / N_USERS).tobytes()[:16]]
     return [text.encode() for text in texts + pairs] + arrays
 

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 
 def test_level_estimates_are_algorithm_2(staged: Staged) -> None:
-    for found, support, attribute in zip(
-        staged.estimates, staged.supports, staged.run.plan.attributes, strict=True
-    ):
+    for found, support, attribute in zip(staged.estimates, staged.supports, staged.run.plan.attributes, strict=True):
         assert found.attribute == attribute.name
         assert found.names == staged.run.plan.levels
         for i, protocol in enumerate(attribute.protocols):
@@ -91,7 +89,7 @@ def test_a_public_reference_that_does_not_fit(content: str, said: str, tmp_path:
 def test_a_public_reference_that_is_not_there(tmp_path: Path) -> None:
     file = load_spec(public(tmp_path, complete()))
     (tmp_path / "known.csv").unlink()
-    with pytest.raises(SpecError, match="combination.reference.path must be a CSV"):
+    with pytest.raises(SpecError, match=r"combination\.reference\.path must be a CSV"):
         public_references(file, "known.csv")
 
 

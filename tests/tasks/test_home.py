@@ -46,7 +46,7 @@ def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:
 def test_the_key_is_made_once_and_differs_between_homes(tmp_path: Path) -> None:
     first, second = (Home(tmp_path / name).prepare() for name in ("a", "b"))
     with ThreadPoolExecutor(8) as pool:
-        keys = {key for key in pool.map(lambda _: first.key(), range(8))}
+        keys = set(pool.map(lambda _: first.key(), range(8)))
     assert len(keys) == 1
     assert len(first.key()) == 32
     assert first.key() != second.key()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def fill(folder: Path, content: bytes | pl.DataFrame, name: str = "people.csv", 
         "other-quotes",
         "newlines-in-quotes",
         "blank-lines",
-    ],  # fmt: skip
+    ],
 )
 def test_csv_dialects(content: bytes, options: dict[str, Any], tmp_path: Path) -> None:
     run = fill(tmp_path, content, source={"csv": options})
@@ -372,7 +373,7 @@ def test_key_ranges_cover_every_key_once(partitions: int) -> None:
     ranges = [key_range(i, partitions) for i in range(partitions)]
     assert ranges[0]["first"] == 0
     assert ranges[-1]["last"] == 2**64 - 1
-    for before, after in zip(ranges[:-1], ranges[1:], strict=True):
+    for before, after in itertools.pairwise(ranges):
         assert after["first"] == before["last"] + 1
 
 

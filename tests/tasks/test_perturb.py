@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,7 @@ from tasks.run import Run
 from tests.people import JOBS, digests, make_people, mode, opened, world
 
 
-def ingested(folder: Path, slot: str = "manual", **sections: object) -> tuple[Run, Ingested]:
+def ingested(folder: Path, slot: str = "manual", **sections: Any) -> tuple[Run, Ingested]:
     run, file = opened(world(folder, **sections), folder / "home", slot)
     return run, ingest.fn(run, file)
 

@@ -36,7 +36,7 @@ def home(tmp_path: Path) -> Path:
 
 def test_an_empty_home(home: Path) -> None:
     assert list_releases(home).is_empty()
-    with pytest.raises(NotFound, match="`pldp releases --home .*` lists them"):
+    with pytest.raises(NotFound, match=r"`pldp releases --home .*` lists them"):
         read_release(home, "people")
 
 

@@ -40,7 +40,7 @@ def test_the_format_is_stated_or_follows_from_the_name(
 def test_odd_column_names_are_quoted(tmp_path: Path) -> None:
     """A column's name is the source's own: quotes and statements in it stay a name."""
     name = 'x"; DROP TABLE people; --'
-    header = '"id","x""; DROP TABLE people; --","level"\n'.encode()
+    header = b'"id","x""; DROP TABLE people; --","level"\n'
     source = source_of(tmp_path, "a.csv", header, attributes=[{"name": "job", "column": name, "values": ["a"]}])
     query, parameters = source.people()
     assert '"x""; DROP TABLE people; --"' in query

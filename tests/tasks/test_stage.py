@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import errno
 import pickle
+from typing import Any
 
 import duckdb
 import pytest
+from prefect import Task
 from prefect.cache_policies import NO_CACHE
 
 from pldp.errors import PldpError, SourceError, StageFailed
 from tasks import collect, combine, count, estimate, ingest, perturb, publish, truth, validate
 from tasks.stage import guarded, stage
 
-STAGES = {
+STAGES: dict[str, Task[..., Any]] = {
     "ingest": ingest.ingest,
     "perturb": perturb.perturb,
     "collect": collect.collect,

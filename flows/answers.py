@@ -1,0 +1,90 @@
+"""What the analyst's commands print: a table for people, CSV or JSON for programs."""
+
+from __future__ import annotations
+
+import csv
+import math
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
+
+from tasks.analyst import Answer
+
+_WIDEST = 100_000
+
+
+def show_answer(out: Console, answer: Answer) -> None:
+    table = Table()
+    for place, column in enumerate(answer.columns):
+        numeric = all(_is_number(row[place]) for row in answer.rows)
+        table.add_column(escape(column), justify="right" if numeric else "left")
+    for row in answer.rows:
+        table.add_row(*(escape(_cell(value)) for value in row))
+    if Measurement.get(out, out.options.update(max_width=_WIDEST), table).maximum <= out.width:
+        out.print(table)
+    else:
+        _show_records(out, answer)
+    if not answer.whole:
+        note = f"The first {len(answer.rows):,} rows; --limit shows more, --csv and --json give all."
+        out.print(note, highlight=False)
+
+
+def _show_records(out: Console, answer: Answer) -> None:
+    """One line a column, for what is too wide to stand side by side."""
+    for number, row in enumerate(answer.rows, start=1):
+        record = Table(box=None, show_header=False, title=f"row {number}", title_justify="left")
+        record.add_column(no_wrap=True)
+        record.add_column(overflow="fold")
+        for column, value in zip(answer.columns, row, strict=True):
+            record.add_row(escape(column), escape(_cell(value)))
+        out.print(record)
+
+
+def write_csv(stream: TextIO, answer: Answer) -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(answer.columns)
+    writer.writerows([str(value).lower() if isinstance(value, bool) else value for value in row] for row in answer.rows)
+
+
+def as_plain(value: Any) -> Any:
+    """A value of DuckDB as JSON has it: JSON knows neither decimals nor NaN."""
+    if isinstance(value, Decimal):
+        value = float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {str(key): as_plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_plain(part) for part in value]
+    return value
+
+
+def show_group(out: Console, attribute: str, values: list[str], found: dict[str, Any], confidence: float) -> None:
+    share, error = f"{found['frequency']:.3%}", f"{found['standard_error']:.3%}"
+    interval = f"{100 * confidence:g} % interval {found['ci_low']:.3%} – {found['ci_high']:.3%}"
+    behind = f"{found['n_reports']:,} reports, {found['method']}"
+    out.print(f"{attribute}: {', '.join(values)}", markup=False, highlight=False, soft_wrap=True)
+    out.print(f"{share} ± {error}; {interval}; {behind}", highlight=False, soft_wrap=True)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float | Decimal) and not isinstance(value, bool))
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:.6g}"
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S}"
+        case _:
+            return str(value)

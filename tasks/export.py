@@ -1,0 +1,74 @@
+"""Export: the tables of one release as files, for those who do not read DuckDB."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from pldp.errors import NotFound, RequestError
+from tasks.analyst import fetch, reading
+from tasks.home import Home
+from tasks.query import identifier, statement
+
+Format = Literal["parquet", "csv"]
+
+_WRITERS: dict[Format, Callable[[pl.DataFrame, Path], None]] = {
+    "parquet": lambda frame, path: frame.write_parquet(path),
+    "csv": lambda frame, path: frame.write_csv(path),
+}
+
+
+def export_release(
+    home: Path, wanted: str, folder: Path, kind: Format = "parquet", *, force: bool = False
+) -> list[str]:
+    """Write every table of a release, and its privacy statement if it has one, into a folder; the files' names.
+
+    Files of an earlier export are replaced only by force, and only after all new ones are written.
+    """
+    release_id, tables = read_tables(home, wanted)
+    statement_path = Home(home).releases / release_id / "privacy.json"
+    names = [f"{table}.{kind}" for table in tables] + (["privacy.json"] if statement_path.exists() else [])
+    present = [name for name in names if (folder / name).exists()]
+    if present and not force:
+        raise RequestError(
+            f"{folder}: {', '.join(present)} would be overwritten. Give another folder, or --force. "
+            "Nothing was written."
+        )
+    draft = folder / f".export-{os.getpid()}"
+    try:
+        draft.mkdir(parents=True)
+        for table, frame in tables.items():
+            _WRITERS[kind](frame, draft / f"{table}.{kind}")
+        if statement_path.exists():
+            shutil.copyfile(statement_path, draft / statement_path.name)
+        for name in names:
+            (draft / name).replace(folder / name)
+    except OSError as error:
+        raise RequestError(
+            f"{folder}: the export cannot be written ({error.strerror or 'input or output failed'}). "
+            "Check the folder. Results are as they were."
+        ) from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return names
+
+
+def read_tables(home: Path, wanted: str) -> tuple[str, dict[str, pl.DataFrame]]:
+    """A release's id and its rows of every published table, empty ones too: a refused release has few."""
+    with reading(home) as connection:
+        found = fetch(connection, statement("85_analyst_release"), {"wanted": wanted}).rows
+        if not found:
+            raise NotFound(f"{home}: no release {wanted!r} here. `pldp releases --home {home}` lists them.")
+        release_id = str(found[0][0])
+        tables = {
+            table: connection.sql(
+                statement("87_analyst_rows", table=identifier(table)), params={"release_id": release_id}
+            ).pl()
+            for (table,) in fetch(connection, statement("86_analyst_tables"), {}).rows
+        }
+    return release_id, tables

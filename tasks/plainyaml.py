@@ -1,0 +1,94 @@
+"""YAML as a spec needs it: plain data, every number as it was written, and nothing that can surprise or explode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+_DEPTH = 32
+_PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("map", "seq", "str", "int", "float", "bool", "null")}
+_TEXT = {f"tag:yaml.org,2002:{kind}" for kind in ("timestamp", "value")}
+"""What YAML would read into `2024-01-01` and `=`; here they are text."""
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class _Written:
+    """A number that remembers its spelling: `007` as a value is three signs, not 7."""
+
+    written: str
+
+    def __str__(self) -> str:
+        return self.written
+
+    __repr__ = __str__
+
+
+class _Int(_Written, int):
+    pass
+
+
+class _Float(_Written, float):
+    pass
+
+
+class _Loader(yaml.SafeLoader):
+    """No tags beyond plain data, no merging (it multiplies), no key twice (the first would be lost)."""
+
+    yaml_constructors = {  # noqa: RUF012  (the library's own way to state them)
+        tag: build for tag, build in yaml.SafeLoader.yaml_constructors.items() if tag is None or tag in _PLAIN
+    }
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        first: [(tag, pattern) for tag, pattern in rules if tag not in _TEXT]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.depth += 1
+        if self.depth > _DEPTH:
+            raise yaml.composer.ComposerError(None, None, f"nested deeper than {_DEPTH}", self.get_mark())
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
+
+    def flatten_mapping(self, node: Any) -> None:
+        for key, _ in node.value:
+            if key.tag == _MERGE:
+                raise _refusal("merging with << is not read: write the keys out", key)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        found = super().construct_mapping(node, deep=True)
+        if len(found) < len(node.value):
+            seen: set[Any] = set()
+            for key, _ in node.value:
+                name = self.construct_object(key)
+                if name in seen:
+                    raise _refusal("a key stands there twice", key)
+                seen.add(name)
+        return found
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            found = super().construct_object(node, deep)
+        except (ValueError, KeyError, AttributeError, OverflowError):
+            # `!!int x`, or a number of thousands of digits: the library lets Python's own errors through.
+            raise _refusal("this is not a value of its kind", node) from None
+        if isinstance(node, yaml.ScalarNode) and type(found) in (int, float) and str(found) != node.value:
+            found = (_Int if type(found) is int else _Float)(found)
+            found.written = node.value
+        return found
+
+
+def _refusal(problem: str, node: Any) -> yaml.constructor.ConstructorError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
+def load(text: str) -> Any:
+    """The one document of a text; raises yaml.YAMLError, whose mark tells where."""
+    loader = _Loader(text)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()

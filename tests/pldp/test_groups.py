@@ -1,0 +1,133 @@
+"""Groups of values: the summed share has the stated error, and shortcuts do not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pldp.brr import BRR
+from pldp.combine import LINEAR_METHODS, Levels, combine_linear
+from pldp.groups import combine_group
+from pldp.postprocess import project_to_simplex
+from pldp.protocol import Floats
+from tests.pldp.world import attribute_plan, simulate, z_bound, zipf
+
+VALUES, N_USERS, REPEATS = 6, 10_000, 4000
+GROUPS = ((0, 1), (1, 2, 5), tuple(range(VALUES)))
+BUDGETS = (Fraction(1), Fraction(6), Fraction(12))
+# Mean squares of R nearly normal errors have a relative error of √(2/R). Another percent for the skewness of binomials
+# and for S² at the estimate instead of the truth.
+SQUARES = z_bound(len(GROUPS)) * np.sqrt(2 / REPEATS) + 0.01
+
+
+def levels_of(budget: Fraction, seed: int, repeats: int = REPEATS) -> tuple[Levels, Floats]:
+    rng = np.random.default_rng(seed)
+    return simulate(attribute_plan(VALUES, budget), zipf(VALUES), N_USERS, repeats, rng)
+
+
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(LINEAR_METHODS),
+    st.sampled_from([Fraction(1, 10), Fraction(2), Fraction(9), Fraction(40)]),
+    st.integers(5, 5000),
+)
+def test_a_group_of_one_is_its_value(seed: int, method: str, budget: Fraction, n_users: int) -> None:
+    levels, _ = simulate(attribute_plan(5, budget), zipf(5), n_users, 1, np.random.default_rng(seed))
+    alone = combine_linear(method, levels)
+    for value in range(5):
+        group = combine_group(method, levels, [value])
+        assert group.frequency == pytest.approx(alone.frequency[..., value], rel=1e-12, abs=1e-12)
+        assert group.standard_error == pytest.approx(alone.standard_error[..., value], rel=1e-12)
+        assert group.weights == pytest.approx(alone.weights[..., value], rel=1e-12)
+
+
+def test_order_and_repeats_of_members_mean_nothing(seed: int) -> None:
+    levels, _ = levels_of(Fraction(6), seed, repeats=3)
+    assert np.array_equal(
+        combine_group("oc+", levels, [1, 2, 5]).frequency, combine_group("oc+", levels, [5, 2, 1, 2]).frequency
+    )
+    with pytest.raises(ValueError, match="at least one value"):
+        combine_group("oc+", levels, [])
+
+
+def test_sums_of_groups_add_up_where_weights_do_not_depend_on_the_value(seed: int) -> None:
+    levels, _ = levels_of(Fraction(6), seed, repeats=5)
+    for method in ("sum", "oc"):
+        parts = combine_group(method, levels, [0, 3]).frequency + combine_group(method, levels, [1, 2, 4, 5]).frequency
+        assert parts == pytest.approx(combine_group(method, levels, range(VALUES)).frequency, abs=1e-12)
+        assert parts == pytest.approx(combine_linear(method, levels).frequency.sum(axis=-1), abs=1e-12)
+
+
+class Dependent(BRR):
+    """Stands for a protocol whose cells sum to one."""
+
+    @property
+    def free_cells(self) -> int:
+        return self.domain_size - 1
+
+
+def test_values_with_dependent_noise_are_refused() -> None:
+    dependent = Dependent.for_budget(3, Fraction(1))
+    with pytest.raises(ValueError, match="not independent"):
+        combine_group("oc+", Levels(np.full((1, 3), 1 / 3), np.array([10]), (dependent,)), [0, 1])
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("method", LINEAR_METHODS)
+def test_a_group_is_unbiased_with_the_stated_error_and_coverage(method: str, budget: Fraction, seed: int) -> None:
+    # α = 1e-6 over the groups, for bias and for mean squares; coverage is binomial, with half a percent for normality.
+    levels, truth = levels_of(budget, seed)
+    for members in GROUPS:
+        found = combine_group(method, levels, members)
+        error = found.frequency - truth[list(members)].sum()
+        stated = np.mean(found.standard_error**2)
+        assert abs(error.mean()) < z_bound(len(GROUPS)) * np.sqrt(stated / REPEATS)
+        assert abs(np.mean(error**2) / stated - 1) < SQUARES
+        covered = np.mean(np.abs(error) <= 1.959964 * found.standard_error)
+        assert abs(covered - 0.95) < z_bound(len(GROUPS)) * np.sqrt(0.95 * 0.05 / REPEATS) + 0.005
+
+
+@pytest.mark.parametrize(
+    ("method", "budget", "members"),
+    [("oc", Fraction(12), (0, 1)), ("oc", Fraction(12), GROUPS[2]), ("oc+", Fraction(6), GROUPS[2])],
+)
+def test_adding_squared_errors_is_caught(method: str, budget: Fraction, members: tuple[int, ...], seed: int) -> None:
+    """The twin: users of one value are not users of another, which adding squares forgets."""
+    levels, truth = levels_of(budget, seed)
+    cells = combine_linear(method, levels)
+    error = cells.frequency[:, members].sum(axis=-1) - truth[list(members)].sum()
+    naive = np.mean((cells.standard_error[:, members] ** 2).sum(axis=-1))
+    assert np.mean(error**2) / naive < 1 - SQUARES
+
+
+def test_one_set_of_weights_beats_one_a_value(seed: int) -> None:
+    """The whole domain at ε = 12: the group knows that everybody belongs to it, its values do not."""
+    levels, _ = levels_of(Fraction(12), seed)
+    whole = combine_group("oc+", levels, range(VALUES)).frequency - 1
+    cells = combine_linear("oc+", levels).frequency.sum(axis=-1) - 1
+    assert np.mean(cells**2) > 4 * np.mean(whole**2)
+
+
+def test_sums_of_post_processed_shares_are_biased(seed: int) -> None:
+    """Norm-sub lifts rare values together: their sum is far off, while the group's own estimate is not."""
+    repeats, rare = 1000, list(range(15, 25))
+    levels, truth = simulate(
+        attribute_plan(25, Fraction(1)), zipf(25, 1.3), 10_000, repeats, np.random.default_rng(seed)
+    )
+    share = truth[rare].sum()
+    group = combine_group("oc+", levels, rare)
+    projected = project_to_simplex(combine_linear("oc+", levels).frequency)[:, rare].sum(axis=-1)
+    assert abs(group.frequency.mean() - share) < z_bound() * group.standard_error.mean() / np.sqrt(repeats)
+    assert projected.mean() - share > 10 * projected.std() / np.sqrt(repeats)
+
+
+def test_the_whole_domain_is_everybody(seed: int) -> None:
+    for budget in BUDGETS:
+        levels, _ = levels_of(budget, seed, repeats=1)
+        for method in LINEAR_METHODS:
+            whole = combine_group(method, levels, range(VALUES))
+            assert abs(whole.frequency[0] - 1) < z_bound(9) * whole.standard_error[0]

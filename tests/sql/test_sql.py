@@ -1,0 +1,248 @@
+"""The statements: one a file, numbered by stage, the grain on top; and what the published views show."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tasks.query import comments, names, statement
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "sql").glob("*.sql"))
+TABLES = ("releases", "histograms", "level_estimates", "budgets", "validations")
+CODE = [path for folder in ("pldp", "tasks", "flows", "expectations") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def without_comments(text: str) -> str:
+    return re.sub(r"--.*", "", text)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_is_one_numbered_statement_with_its_grain_on_top(path: Path) -> None:
+    assert re.fullmatch(r"\d\d_[a-z]+_[a-z_]+\.sql", path.name)
+    text = path.read_text()
+    assert re.match(r"-- grain: \S", text)
+    body = without_comments(text).strip()
+    assert body
+    assert ";" not in body, "one statement a file"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_statement_is_used(path: Path) -> None:
+    """By its name, by its name with a table in it, or by its prefix."""
+    text = "\n".join(code.read_text() for code in CODE)
+    by_prefix = re.findall(r'names\("(\w+)"\)', text)
+    shown = path.stem.startswith("80_show_") and '"80_show_{table}"' in text
+    assert f'"{path.stem}"' in text or shown or any(path.stem.startswith(prefix) for prefix in by_prefix)
+
+
+def strings(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+@pytest.mark.parametrize("path", CODE, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_no_statement_stands_in_python(path: Path) -> None:
+    verbs = r"\s*(SELECT\s|INSERT INTO|CREATE (OR REPLACE )?(TABLE|VIEW|TYPE|MACRO)|UPDATE \w+ SET|DELETE FROM|COPY )"
+    found = [text for text in strings(path) if re.match(verbs, text)]
+    assert [text for text in found if "(?:" not in text] == []  # a pattern that recognises one is none
+
+
+@pytest.fixture
+def results() -> Iterator[duckdb.DuckDBPyConnection]:
+    """The published tables and views, empty."""
+    with duckdb.connect() as connection:
+        for name in names("5"):
+            create = statement(name)
+            connection.execute(create)
+            for comment in comments(create):
+                connection.execute(comment)
+        for name in names("6"):
+            connection.execute(statement(name))
+        yield connection
+
+
+def columns(results: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+    query = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index"
+    return dict(results.execute(query, [table]).fetchall())
+
+
+def insert(results: duckdb.DuckDBPyConnection, table: str, **known: Any) -> None:
+    """A row with what matters; the rest is any value of its type."""
+    fillers = {"VARCHAR": "x", "DOUBLE": 0.5, "BIGINT": 7, "BOOLEAN": True, "TIMESTAMP": datetime(2026, 1, 1)}
+    row = {name: known.get(name, fillers[kind]) for name, kind in columns(results, table).items()}
+    marks = ", ".join("?" for _ in row)
+    results.execute(f"INSERT INTO {table} VALUES ({marks})", list(row.values()))  # noqa: S608
+
+
+def test_the_published_tables_are_those_of_the_design(results: duckdb.DuckDBPyConnection) -> None:
+    expected = {
+        "releases": "release_id name status created_at n_users spec_sha256 plan_sha256 code_version",
+        "histograms": "release_id attribute value method postprocess frequency standard_error ci_low ci_high count "
+        "unbiased_frequency n_reports reliable",
+        "level_estimates": "release_id attribute level value mechanism frequency standard_error n_reports",
+        "budgets": "release_id attribute level unit mechanism nominal_epsilon exact_epsilon level_leak share n_users",
+        "validations": "release_id gate sentence passed observed bound false_alarm",
+    }
+    for table, wanted in expected.items():
+        assert list(columns(results, table)) == wanted.split()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_has_its_comment(table: str, results: duckdb.DuckDBPyConnection) -> None:
+    query = "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = ?"
+    found = dict(results.execute(query, [table]).fetchall())
+    assert found
+    assert [column for column, comment in found.items() if not comment] == []
+    assert all(len(comment) > 3 for comment in found.values())
+
+
+def test_statements_can_be_run_again(results: duckdb.DuckDBPyConnection) -> None:
+    """Publishing builds on a copy of the last file, which has the tables and views already."""
+    insert(results, "releases", release_id="a")
+    for name in (*names("5"), *names("6")):
+        results.execute(statement(name))
+    assert results.execute("SELECT count(*) FROM releases").fetchone() == (1,)
+
+
+def test_a_release_is_there_once(results: duckdb.DuckDBPyConnection) -> None:
+    insert(results, "releases", release_id="a")
+    with pytest.raises(duckdb.ConstraintException):
+        insert(results, "releases", release_id="a")
+
+
+def fill(results: duckdb.DuckDBPyConnection) -> None:
+    """Two names; `x` has an old and a new release and then a refused one, `y` only a refused one."""
+    rows = [
+        ("x-old", "x", "published", 1),
+        ("x-new", "x", "published", 2),
+        ("x-refused", "x", "refused", 3),
+        ("y-refused", "y", "refused", 4),
+        ("z-only", "z", "published", 1),
+    ]
+    for release_id, name, status, day in rows:
+        created = datetime(2026, 1, day)
+        insert(results, "releases", release_id=release_id, name=name, status=status, created_at=created)
+        insert(results, "validations", release_id=release_id, passed=status == "published")
+        if status == "published":
+            for table in ("histograms", "level_estimates", "budgets"):
+                for attribute in ("a", "b"):
+                    insert(results, table, release_id=release_id, attribute=attribute)
+
+
+def test_latest_releases(results: duckdb.DuckDBPyConnection) -> None:
+    fill(results)
+    found = results.execute("SELECT name, release_id FROM latest_releases ORDER BY ALL").fetchall()
+    assert found == [("x", "x-new"), ("z", "z-only")], "the newest published one of each name; refused ones never"
+    view = [row[0] for row in results.execute("SELECT column_name FROM (DESCRIBE latest_releases)").fetchall()]
+    assert view == list(columns(results, "releases"))
+
+
+@pytest.mark.parametrize("table", ["histograms", "level_estimates", "budgets", "validations"])
+def test_latest_views(table: str, results: duckdb.DuckDBPyConnection) -> None:
+    fill(results)
+    query = f"SELECT name, release_id, count(*) FROM latest_{table} GROUP BY ALL ORDER BY ALL"  # noqa: S608
+    found = results.execute(query).fetchall()
+    rows = 1 if table == "validations" else 2
+    assert found == [("x", "x-new", rows), ("z", "z-only", rows)]
+    view = [row[0] for row in results.execute(f"SELECT column_name FROM (DESCRIBE latest_{table})").fetchall()]  # noqa: S608
+    assert view == ["name", *columns(results, table)]
+
+
+def test_releases_of_one_moment_have_one_latest(results: duckdb.DuckDBPyConnection) -> None:
+    for release_id in ("b", "a"):
+        insert(results, "releases", release_id=release_id, name="x", status="published")
+    assert results.execute("SELECT release_id FROM latest_releases").fetchall() == [("b",)]
+
+
+def test_the_previous_histogram_of_a_name(results: duckdb.DuckDBPyConnection) -> None:
+    fill(results)
+    found = results.execute(statement("40_combine_previous"), {"name": "x"}).fetchall()
+    assert found == [("a", "x", 0.5), ("b", "x", 0.5)]
+    assert results.execute(statement("40_combine_previous"), {"name": "y"}).fetchall() == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_showing_one_release(table: str, results: duckdb.DuckDBPyConnection) -> None:
+    fill(results)
+    expected = list(columns(results, table))[1:]
+    shown = results.execute(statement(f"80_show_{table}"), {"release_id": "x-old"})
+    assert [column[0] for column in shown.description] == expected
+    assert len(shown.fetchall()) == (1 if table in {"releases", "validations"} else 2)
+
+
+def test_showing_all_releases_newest_first(results: duckdb.DuckDBPyConnection) -> None:
+    fill(results)
+    found = [row[0] for row in results.execute(statement("81_show_all")).fetchall()]
+    assert found == ["y-refused", "x-refused", "x-new", "x-old", "z-only"]
+
+
+def test_whether_a_release_is_there(results: duckdb.DuckDBPyConnection) -> None:
+    fill(results)
+    present = statement("71_publish_present")
+    assert results.execute(present, {"release_id": "x-refused"}).fetchall() == [("refused",)]
+    assert results.execute(present, {"release_id": "nobody"}).fetchall() == []
+
+
+def test_rows_are_added_by_name(results: duckdb.DuckDBPyConnection) -> None:
+    fill(results)
+    results.execute("CREATE TEMP TABLE rows AS SELECT columns(*) FROM (SELECT * FROM budgets LIMIT 1)")
+    results.execute("CREATE OR REPLACE TEMP TABLE rows AS SELECT n_users, * EXCLUDE (n_users, level_leak) FROM rows")
+    before = results.execute("SELECT count(*) FROM budgets").fetchone()
+    results.execute(statement("70_publish_rows", table="budgets"))
+    assert before is not None
+    assert results.execute("SELECT count(*), max(n_users) FROM budgets").fetchone() == (before[0] + 1, 7)
+
+
+@pytest.fixture
+def vault() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Six users in a vault, not in the order of their keys: one attribute, two levels, the last user twice."""
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE people (sort_key UBIGINT, twin UBIGINT, value_0 USMALLINT, level_0 UTINYINT)")
+        rows = [(2**63 - 1, 4, 1, 0), (5, 2, 1, 1), (2**63, 3, 1, 0), (5, 1, 0, 0), (2**64 - 1, 9, 0, 1)]
+        connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", [*rows, rows[-1]])
+        yield connection
+
+
+def test_values_of_a_partition_and_level_in_the_order_of_keys(vault: duckdb.DuckDBPyConnection) -> None:
+    query = statement("20_perturb_values", values="value_0", level="level_0")
+    lower = {"first": 0, "last": 2**63 - 1}
+    assert vault.execute(query, {**lower, "level": 0}).fetchall() == [(0,), (1,)]
+    assert vault.execute(query, {**lower, "level": 1}).fetchall() == [(1,)]
+    upper = {"first": 2**63, "last": 2**64 - 1}
+    assert vault.execute(query, {**upper, "level": 0}).fetchall() == [(1,)]
+    assert vault.execute(query, {**upper, "level": 1}).fetchall() == [(0,), (0,)]
+
+
+def test_users_in_two_rows(vault: duckdb.DuckDBPyConnection) -> None:
+    query = statement("18_ingest_twice")
+    assert vault.execute(query, {"first": 0, "last": 2**63}).fetchone() == (0,), "the same key is not the same user"
+    assert vault.execute(query, {"first": 2**63, "last": 2**64 - 1}).fetchone() == (1,)
+
+
+def test_the_truth(vault: duckdb.DuckDBPyConnection) -> None:
+    found = vault.execute(statement("30_evaluate_truth", level="level_0", value="value_0")).fetchall()
+    assert sorted(found) == [(0, 0, 1), (0, 1, 2), (1, 0, 2), (1, 1, 1)]
+
+
+def test_a_vault_is_complete_once_it_says_so(vault: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(duckdb.CatalogException):
+        vault.execute(statement("19_ingest_n_users"))
+    vault.execute(statement("19_ingest_done"))
+    assert vault.execute(statement("19_ingest_n_users")).fetchone() == (6,)
+
+
+def test_quarantine_of_users_without_an_id(vault: duckdb.DuckDBPyConnection) -> None:
+    vault.execute("INSERT INTO people VALUES (NULL, NULL, 0, 0), (NULL, NULL, 1, 0)")
+    vault.execute(statement("13_ingest_quarantine"))
+    vault.execute(statement("15_ingest_nameless"))
+    assert vault.execute("FROM quarantine").fetchall() == [("NO USER ID", 2)]
+    assert vault.execute("SELECT count(*) FROM people").fetchone() == (6,)

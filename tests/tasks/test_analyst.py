@@ -1,0 +1,167 @@
+"""What analysts ask: answers, sentences for mistakes, and no way to write or to read anything else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+import pytest
+
+from pldp.errors import HomeError, NotFound, RequestError
+from pldp.groups import combine_group
+from tasks.analyst import ask, ask_group
+from tasks.publish import publish
+from tests.people import JOBS, digests, opened, world
+from tests.tasks.conftest import Staged
+
+if TYPE_CHECKING:
+    from expectations.runner import Verdict
+
+
+@pytest.fixture
+def home(tmp_path: Path, staged: Staged, passed: tuple[Verdict, ...]) -> Path:
+    run, _ = opened(world(tmp_path), tmp_path / "home")
+    publish.fn(run, 4000, staged.tables, passed)
+    return tmp_path / "home"
+
+
+def test_an_answer_has_columns_and_rows(home: Path) -> None:
+    answer = ask(home, "SELECT attribute, count(*) AS n FROM histograms GROUP BY attribute ORDER BY attribute")
+    assert answer.columns == ("attribute", "n")
+    assert answer.rows == [("job", 6), ("sex", 2)]
+    assert answer.whole
+    assert answer.as_dicts() == [{"attribute": "job", "n": 6}, {"attribute": "sex", "n": 2}]
+
+
+def test_a_limit_says_whether_there_is_more(home: Path) -> None:
+    for limit, whole in ((5, False), (6, True), (7, True)):
+        answer = ask(home, "FROM histograms WHERE attribute = 'job'", limit)
+        assert (len(answer.rows), answer.whole) == (min(limit, 6), whole)
+
+
+def test_columns_named_alike_are_not_mixed_up(home: Path) -> None:
+    with pytest.raises(RequestError, match="two columns alike"):
+        ask(home, "SELECT 1 AS a, 2 AS a").as_dicts()
+
+
+@pytest.mark.parametrize("query", ["", " ; ", "-- nothing"])
+def test_an_empty_query(query: str, home: Path) -> None:
+    with pytest.raises(RequestError, match="The query is empty"):
+        ask(home, query)
+
+
+def test_a_wrong_query_gets_the_databases_words(home: Path) -> None:
+    with pytest.raises(RequestError, match=r"(?s)Table with name histogram does not exist.*Nothing was changed\."):
+        ask(home, "FROM histogram")
+
+
+FORBIDDEN = [
+    "DELETE FROM histograms",
+    "INSERT INTO releases SELECT * FROM releases",
+    "CREATE TABLE t AS SELECT 1",
+    "CREATE OR REPLACE MACRO group_estimate(a) AS a",
+    "DROP VIEW latest_histograms",
+    "COPY histograms TO '{home}/stolen.csv'",
+    "EXPORT DATABASE '{home}/stolen'",
+    "FROM read_text('{home}/vault/key')",
+    "FROM read_blob('{home}/ledger.jsonl')",
+    "FROM '{home}/reports/x.parquet'",
+    "FROM glob('{home}/*')",
+    "ATTACH '{home}/vault/vault.duckdb' AS vault (READ_ONLY)",
+    "ATTACH '{home}/new.duckdb' AS new",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "RESET enable_external_access",
+    "SET lock_configuration = false",
+    "SET temp_directory = '{home}'",
+    "SET allowed_directories = ['/']",
+    "SELECT 1; DELETE FROM histograms",
+    "FROM secret",
+]
+
+
+@pytest.mark.parametrize("query", FORBIDDEN)
+def test_a_query_reads_the_results_and_nothing_else(query: str, home: Path) -> None:
+    secret = "a variable of this program is no table either"  # noqa: F841, S105
+    duckdb.connect(str(home / "vault" / "vault.duckdb")).execute("CREATE TABLE people AS SELECT 1 AS a").close()
+    before = digests(home)
+    with pytest.raises(RequestError):
+        ask(home, query.format(home=home))
+    assert digests(home) == before
+
+
+def test_no_results_yet(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=r"no results yet\. `pldp release SPEC"):
+        ask(tmp_path / "nowhere", "SELECT 1")
+
+
+def test_results_that_somebody_opened_for_writing(home: Path, tmp_path: Path) -> None:
+    """Only root or the operator can; whoever asks meanwhile learns why it does not work."""
+    path = (home / "results.duckdb").resolve()
+    path.chmod(0o600)
+    code = f"import duckdb, sys; c = duckdb.connect({str(path)!r}); print('open', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"open\n"
+        with pytest.raises(HomeError, match="open for writing"):
+            ask(home, "SELECT 1")
+        writer.communicate()
+    assert ask(home, "SELECT 1").rows == [(1,)]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_results_that_may_not_be_read(home: Path) -> None:
+    (home / "results.duckdb").resolve().chmod(0)
+    with pytest.raises(HomeError, match="cannot be opened"):
+        ask(home, "SELECT 1")
+
+
+class TestGroups:
+    def test_one_value_is_the_published_one(self, home: Path) -> None:
+        """Its interval is that of the histogram; the published error is of the post-processed frequency."""
+        for value, unbiased, low, high in ask(
+            home, "SELECT value, unbiased_frequency, ci_low, ci_high FROM histograms WHERE attribute = 'job'"
+        ).rows:
+            found = ask_group(home, "people", "job", [value])
+            assert found["frequency"] == pytest.approx(unbiased, rel=1e-12)
+            assert (found["ci_low"], found["ci_high"]) == pytest.approx((low, high), rel=1e-12, abs=1e-15)
+
+    def test_a_group_is_combine_group(self, home: Path, staged: Staged) -> None:
+        levels, method = staged.estimates[0].levels, staged.histograms[0].method
+        for members in ([0, 1], [2, 3, 4], list(range(len(JOBS)))):
+            expected = combine_group(method, levels, members)
+            found = ask_group(home, "people", "job", [JOBS[j] for j in members], confidence=0.9)
+            assert found["frequency"] == pytest.approx(float(expected.frequency), rel=1e-12)
+            assert found["standard_error"] == pytest.approx(float(expected.standard_error), rel=1e-12)
+            half = NormalDist().inv_cdf(0.95) * expected.standard_error
+            assert found["ci_high"] == pytest.approx(np.clip(expected.frequency + half, 0, 1), rel=1e-12)
+
+    def test_mistakes_are_told(self, home: Path) -> None:
+        with pytest.raises(RequestError, match='attribute "job" has no value nobody'):
+            ask_group(home, "people", "job", ["farmer", "nobody"])
+        with pytest.raises(RequestError, match='no release "x"'):
+            ask_group(home, "x", "job", ["farmer"])
+
+    def test_results_from_before_groups(self, home: Path, tmp_path: Path) -> None:
+        path = (home / "results.duckdb").resolve()
+        path.chmod(0o600)
+        duckdb.connect(str(path)).execute("DROP MACRO TABLE group_estimate").close()
+        with pytest.raises(NotFound, match="the next release adds them"):
+            ask_group(home, "people", "job", ["farmer"])
+
+    def test_the_next_release_brings_groups_to_old_results(
+        self, home: Path, tmp_path: Path, staged: Staged, passed: tuple[Verdict, ...]
+    ) -> None:
+        path = (home / "results.duckdb").resolve()
+        path.chmod(0o600)
+        duckdb.connect(str(path)).execute("DROP MACRO TABLE group_estimate").close()
+        run, _ = opened(tmp_path / "spec.yaml", home, slot="second")
+        publish.fn(run, 4000, staged.tables, passed)
+        assert ask_group(home, "people", "job", ["farmer"])["n_values"] == 1
