@@ -1,0 +1,124 @@
+"""SIGKILL, at every stage and at random moments: a rerun completes the same release, and nobody ever sees half."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from tests.faults.conftest import FILES, Place
+from tests.faults.dying import Point, start
+from tests.flows.conftest import PATIENCE
+
+KILLED = -signal.SIGKILL
+
+POINTS = {
+    "opening": Point("tasks.run:commit", "before", 3),
+    "before-ingest": Point("tasks.ingest:_fill", "before"),
+    "amid-ingest": Point("tasks.ingest:_read", "after"),
+    "ingest-before-commit": Point("tasks.ingest:_refuse_twice", "after"),
+    "after-ingest": Point("tasks.ingest:n_partitions", "after", 2),
+    "before-spend": Point("flows.release:_record_spend", "before"),
+    "after-spend": Point("flows.release:_record_spend", "after"),
+    "perturb-first-file": Point("tasks.perturb:write_reports", "after"),
+    "perturb-uncommitted-file": Point("tasks.perturb:link", "before", 7),
+    "perturb-committed-file": Point("tasks.perturb:link", "after", 12),
+    "perturb-last-file": Point("tasks.perturb:write_reports", "after", FILES),
+    "amid-count": Point("tasks.count:read_reports", "after", 5),
+    "after-count": Point("flows.pipeline:add_up", "after"),
+    "estimate": Point("tasks.estimate:estimate_levels", "after"),
+    "combine": Point("tasks.combine:estimate_histogram", "after"),
+    "validate": Point("expectations.runner:run_gates", "before"),
+    "after-validate": Point("flows.release:budget_rows", "before"),
+    "before-draft": Point("tasks.publish:_replace", "before"),
+    "amid-draft": Point("tasks.publish:comments", "after", 3),
+    "amid-rows": Point("polars:DataFrame.to_arrow", "after", 3),
+    "draft-done": Point("pathlib:Path.rename", "before"),
+    "before-swap": Point("tasks.publish:_point", "before"),
+    "amid-swap": Point("pathlib:Path.symlink_to", "after"),
+    "after-swap": Point("tasks.publish:_point", "after"),
+    "before-forgetting": Point("flows.release:forget_vault", "before"),
+    "amid-forgetting": Point("os:rmdir", "before"),
+    "after-forgetting": Point("flows.release:forget_vault", "after"),
+    "amid-page": Point("tasks.page:replace", "after"),
+    "after-page": Point("flows.release:_page_problem", "after"),
+}
+DRAWN_FROM, SPENT_FROM, PUBLISHED_FROM = "perturb-first-file", "after-spend", "after-swap"
+
+
+def at_least(name: str, stage: str) -> bool:
+    return list(POINTS).index(name) >= list(POINTS).index(stage)
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_a_kill_at_every_stage(name: str, place: Place) -> None:
+    assert place.run("killed", POINTS[name]) == KILLED, place.said()
+    assert place.check_whole() == (2 if at_least(name, PUBLISHED_FROM) else 1)
+    committed = place.committed()
+    assert (len(committed) > FILES) == at_least(name, DRAWN_FROM)
+    if at_least(name, SPENT_FROM):
+        assert place.spent(place.opened("killed")) == 1
+    assert place.run("killed") == 0, place.said()
+    assert committed.items() <= place.committed().items(), "committed reports were drawn again"
+    assert place.check_whole() == 2
+    place.check_done(place.opened("killed"))
+
+
+def kill_at_random(place: Place, kills: int, seed: int) -> list[float]:
+    """Kill releases at random moments, each again and again until one outruns its killer; the moments."""
+    rng = np.random.default_rng(seed)
+    began = time.monotonic()
+    assert place.run("measured") == 0, place.said()
+    lasts = time.monotonic() - began
+    moments: list[float] = []
+    finished, slots = 2, 0
+    while len(moments) < kills:
+        slot = f"slot-{slots}"
+        process = start(place.home / "said", "release", place.spec, "--home", place.home, "--slot", slot)
+        moment = float(rng.uniform(0, lasts))
+        process.join(moment)
+        process.kill()
+        process.join(PATIENCE)
+        assert process.exitcode in (0, KILLED), place.said()
+        seen = place.check_whole()
+        assert seen in (finished, finished + 1)
+        if process.exitcode == KILLED:
+            moments.append(moment)
+        committed = place.committed()
+        if process.exitcode == 0 or seen > finished or rng.random() < 0.25:
+            assert place.run(slot) == 0, place.said()
+            place.check_done(place.opened(slot))
+            finished, slots = finished + 1, slots + 1
+        assert committed.items() <= place.committed().items(), "committed reports were drawn again"
+    assert place.run(f"slot-{slots}") == 0, place.said()
+    place.check_done(place.opened(f"slot-{slots}"))
+    assert place.check_whole() == finished + 1
+    return moments
+
+
+def test_kills_at_a_few_random_moments(place: Place, seed: int) -> None:
+    assert len(kill_at_random(place, 4, seed)) == 4
+
+
+@pytest.mark.slow
+def test_kills_at_fifty_random_moments(place: Place, seed: int) -> None:
+    moments = kill_at_random(place, 50, seed)
+    print(f"killed after {', '.join(f'{moment:.2f}' for moment in sorted(moments))} s")
+    assert len(moments) == 50
+
+
+def test_two_specs_at_once_end_published(place: Place) -> None:
+    """The one without --wait is told; those with it queue up, whoever comes first."""
+    other = place.home.parent / "other.yaml"
+    text = place.spec.read_text().replace("people.parquet", str(place.spec.parent / "people.parquet"))
+    other.write_text(text.replace("name: people", "name: others", 1))
+    waiting = [
+        start(place.home / "said", "release", spec, "--home", place.home, "--slot", "at-once", "--wait")
+        for spec in (place.spec, other)
+    ]
+    for process in waiting:
+        process.join(PATIENCE)
+        assert process.exitcode == 0, place.said()
+    assert place.check_whole() == 3
