@@ -1,4 +1,7 @@
-"""`python -m bench [kernel|peers|scale|groupby]…`: all of them if none is named. Exits 1 if a requirement fails."""
+"""`python -m bench [kernel|peers|scale|groupby]…`: all of them if none is named. Exits 1 if a requirement fails.
+
+`python -m bench fuzz [--cases N]` stands apart: it looks for crashes, and takes as long as it is told to.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,10 @@ NAMES = ("kernel", "peers", "scale", "groupby")
 
 
 def main(names: list[str]) -> int:
+    if names[:1] == ["fuzz"]:
+        from bench.fuzz import main as fuzz
+
+        return 0 if fuzz(names[1:]) else 1
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         print(f"bench: {', '.join(unknown)} must be one of {', '.join(NAMES)}. Nothing was run.", file=sys.stderr)

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 import traceback
+from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -49,7 +50,9 @@ def run_batch(seed: int, first: int, cases: int) -> tuple[Counter[str], list[str
 
 
 def main(arguments: Sequence[str] = ()) -> bool:
-    cases = int(arguments[1]) if len(arguments) == 2 and arguments[0] == "--cases" else CASES
+    parser = ArgumentParser(prog="python -m bench fuzz")
+    parser.add_argument("--cases", type=int, default=CASES)
+    cases = parser.parse_args(arguments).cases
     start = time.monotonic()
     outcomes: Counter[str] = Counter()
     crashes: list[str] = []

@@ -32,7 +32,12 @@ Ratio = Annotated[Fraction, BeforeValidator(parse_ratio), PlainSerializer(str)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Text = Annotated[str, Field(min_length=1), AfterValidator(lambda text: _writable(text))]
 Whole = Annotated[int, BeforeValidator(lambda value: _no_truth(value))]
-Value = Annotated[Text, BeforeValidator(lambda value: _as_text(value)), Field(max_length=200)]
+Value = Annotated[
+    str,
+    BeforeValidator(lambda value: _as_text(value)),
+    Field(min_length=1, max_length=200),
+    AfterValidator(lambda text: _writable(text)),
+]
 
 
 def _as_text(value: object) -> object:

@@ -72,10 +72,11 @@ class _Loader(yaml.SafeLoader):
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:
             found = super().construct_object(node, deep)
+            spelled = isinstance(node, yaml.ScalarNode) and type(found) in (int, float) and str(found) != node.value
         except (ValueError, KeyError, AttributeError, OverflowError):
             # `!!int x`, or a number of thousands of digits: the library lets Python's own errors through.
             raise _refusal("this is not a value of its kind", node) from None
-        if isinstance(node, yaml.ScalarNode) and type(found) in (int, float) and str(found) != node.value:
+        if spelled:
             found = (_Int if type(found) is int else _Float)(found)
             found.written = node.value
         return found

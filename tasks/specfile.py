@@ -81,9 +81,10 @@ def load_spec(path: Path, source: Path | None = None) -> SpecFile:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" near line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        rule = getattr(error, "problem", None) or "a character that no text has"
+        told = [getattr(error, part, None) for part in ("context", "problem")]
+        rule = ", ".join(_printable(part) for part in told if part) or "a character that no text has"
         raise SpecError(
-            f"{path}: the spec is not valid YAML{where}: {_printable(rule)}. Check indentation and quotes. {NOTHING}"
+            f"{path}: the spec is not valid YAML{where}: {rule}. Check indentation and quotes. {NOTHING}"
         ) from None
     if not isinstance(content, dict):
         raise SpecError(f"{path}: the spec must be a mapping with name, source, attributes, budget, levels. {NOTHING}")

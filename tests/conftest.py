@@ -28,6 +28,18 @@ os.environ.update(
 settings.register_profile("pldp", derandomize=True, deadline=None)
 settings.load_profile("pldp")
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests that take minutes too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--slow"):
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="takes minutes: give --slow"))
+
+
 SEEDS = range(100) if os.environ.get("PLDP_SEEDS") == "all" else (42,)
 
 

@@ -70,7 +70,7 @@ _SNIPPETS = (
     "name: x\n", "budget: {total: 9}\n", "2024-99-99", "1:30", "007", "0x" + "f" * 4000, "9" * 5000, "yes", "~", "=",
     "<<", "[" * 200, "{a: " * 100, "- " * 500, "\r", "\n\n", "*" * 50, "&x [*x]", "&y {k: *y}",
 )  # fmt: skip
-_LEFT_IN = re.compile(r"0x[0-9a-f]{6,}|function-|Traceback|pydantic|<class|zqMARKqz")
+_LEFT_IN = re.compile(r" at 0x[0-9a-f]{6,}|function-|Traceback|pydantic|<class|zqMARKqz")
 
 
 def atom(rng: Random, depth: int = 0) -> Any:
@@ -106,7 +106,7 @@ def _places(node: Any) -> list[tuple[Any, Any]]:
 def mutated(rng: Random) -> dict[str, Any]:
     """A spec with one to four things wrong with it, or only odd."""
     spec = deepcopy(rng.choice((SPEC, WHOLE)))
-    for _ in range(rng.randrange(1, 5)):
+    for _ in range(rng.choice((1, 1, 2, 4))):
         places = _places(spec)
         if not places:
             break
@@ -126,12 +126,22 @@ def mutated(rng: Random) -> dict[str, Any]:
     return spec
 
 
+def _dumped(content: Any, **options: Any) -> str:
+    """As safe_dump does it, in a fifth of the time where the library is compiled and there is no half a character."""
+    try:
+        fast = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+        text: str = yaml.dump(content, Dumper=fast, sort_keys=False, **options)
+    except UnicodeEncodeError:
+        text = yaml.safe_dump(content, sort_keys=False, **options)
+    return text
+
+
 def spec_bytes(rng: Random) -> bytes:
     """A spec file: a mutated spec, or one whose text was tampered with."""
     if rng.random() < 0.6:
-        text = yaml.safe_dump(mutated(rng), sort_keys=False)
+        text = _dumped(mutated(rng))
     else:
-        text = yaml.safe_dump(rng.choice((SPEC, WHOLE)), sort_keys=False, default_flow_style=rng.choice((True, False)))
+        text = _dumped(rng.choice((SPEC, WHOLE)), default_flow_style=rng.choice((True, False)))
         for _ in range(rng.randrange(1, 5)):
             at, length = rng.randrange(len(text) + 1), rng.choice((0, 0, 1, 5))
             text = text[:at] + rng.choice(_SNIPPETS) + text[at + length :]

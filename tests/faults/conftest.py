@@ -44,7 +44,7 @@ class Place:
         return (self.home / "said").read_text()
 
     def opened(self, slot: str) -> str:
-        """The one release of a slot that was ever opened."""
+        """The one release of a slot that was ever opened, if it was."""
         (found,) = [
             path.parent.name
             for path in self.home.glob("releases/*/opened.json")

@@ -25,14 +25,12 @@ _PRELOAD = ["flows.cli", "flows.render", "flows.release", "expectations.gates", 
 
 @dataclass(frozen=True)
 class Point:
-    """Before or after the nth call of what `module:name` calls."""
+    """Before or after the nth call of `module:name` whose arguments mention `given`."""
 
     where: str
     when: str
     nth: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.when} {self.where}" + (f" {self.nth}" if self.nth > 1 else "")
+    given: str = ""
 
 
 def start(said: Path, *arguments: object, point: Point | None = None) -> BaseProcess:
@@ -74,7 +72,7 @@ def _arm(point: Point) -> None:
 
     def deadly(call: Callable[..., Any]) -> Callable[..., Any]:
         def shell(*args: Any, **kwargs: Any) -> Any:
-            mine = next(calls) == point.nth
+            mine = point.given in str(args) and next(calls) == point.nth
             if mine and point.when == "before":
                 _die()
             found = call(*args, **kwargs)

@@ -14,56 +14,89 @@ from tests.flows.conftest import PATIENCE
 
 KILLED = -signal.SIGKILL
 
-POINTS = {
-    "opening": Point("tasks.run:commit", "before", 3),
-    "before-ingest": Point("tasks.ingest:_fill", "before"),
-    "amid-ingest": Point("tasks.ingest:_read", "after"),
-    "ingest-before-commit": Point("tasks.ingest:_refuse_twice", "after"),
-    "after-ingest": Point("tasks.ingest:n_partitions", "after", 2),
-    "before-spend": Point("flows.release:_record_spend", "before"),
-    "after-spend": Point("flows.release:_record_spend", "after"),
-    "perturb-first-file": Point("tasks.perturb:write_reports", "after"),
-    "perturb-uncommitted-file": Point("tasks.perturb:link", "before", 7),
-    "perturb-committed-file": Point("tasks.perturb:link", "after", 12),
-    "perturb-last-file": Point("tasks.perturb:write_reports", "after", FILES),
-    "amid-count": Point("tasks.count:read_reports", "after", 5),
-    "after-count": Point("flows.pipeline:add_up", "after"),
-    "estimate": Point("tasks.estimate:estimate_levels", "after"),
-    "combine": Point("tasks.combine:estimate_histogram", "after"),
-    "validate": Point("expectations.runner:run_gates", "before"),
-    "after-validate": Point("flows.release:budget_rows", "before"),
-    "before-draft": Point("tasks.publish:_replace", "before"),
-    "amid-draft": Point("tasks.publish:comments", "after", 3),
-    "amid-rows": Point("polars:DataFrame.to_arrow", "after", 3),
-    "draft-done": Point("pathlib:Path.rename", "before"),
-    "before-swap": Point("tasks.publish:_point", "before"),
-    "amid-swap": Point("pathlib:Path.symlink_to", "after"),
-    "after-swap": Point("tasks.publish:_point", "after"),
-    "before-forgetting": Point("flows.release:forget_vault", "before"),
-    "amid-forgetting": Point("os:rmdir", "before"),
-    "after-forgetting": Point("flows.release:forget_vault", "after"),
-    "amid-page": Point("tasks.page:replace", "after"),
-    "after-page": Point("flows.release:_page_problem", "after"),
+STAGES = {
+    "ingest": {
+        "opening": Point("tasks.run:commit", "before", 3),
+        "before-ingest": Point("tasks.ingest:_fill", "before"),
+        "amid-ingest": Point("tasks.ingest:_read", "after"),
+        "ingest-before-commit": Point("tasks.ingest:_refuse_twice", "after"),
+        "after-ingest": Point("flows.release:_record_spend", "before"),
+    },
+    "perturb": {
+        "after-spend": Point("flows.release:_record_spend", "after"),
+        "perturb-first-file": Point("tasks.perturb:write_reports", "after"),
+        "perturb-uncommitted-file": Point("tasks.perturb:link", "before", 3),
+        "perturb-committed-file": Point("tasks.perturb:link", "after", 4),
+        "perturb-all-files": Point("flows.release:draw", "after"),
+    },
+    "conclude": {
+        "amid-count": Point("tasks.count:read_reports", "after", 5),
+        "after-count": Point("flows.pipeline:add_up", "after"),
+        "estimate": Point("tasks.estimate:estimate_levels", "after"),
+        "combine": Point("tasks.combine:estimate_histogram", "after"),
+        "before-validate": Point("expectations.runner:run_gates", "before"),
+        "after-validate": Point("flows.release:budget_rows", "before"),
+    },
+    "publish": {
+        "before-draft": Point("tasks.publish:_replace", "before"),
+        "amid-draft": Point("tasks.publish:comments", "after", 3),
+        "amid-rows": Point("polars:DataFrame.to_arrow", "after", 3),
+        "draft-done": Point("pathlib:Path.rename", "before", given="results-"),
+        "before-swap": Point("tasks.publish:_point", "before"),
+        "amid-swap": Point("pathlib:Path.symlink_to", "after", given="results-"),
+        "after-swap": Point("tasks.publish:_point", "after"),
+    },
+    "forget": {
+        "before-forgetting": Point("flows.release:forget_vault", "before"),
+        "amid-forgetting": Point("os:rmdir", "before", given="/vault/"),
+    },
+    "page": {
+        "after-forgetting": Point("flows.release:forget_vault", "after"),
+        "amid-page": Point("tasks.page:replace", "after"),
+    },
+    "end": {"after-page": Point("flows.release:_page_problem", "after")},
 }
-DRAWN_FROM, SPENT_FROM, PUBLISHED_FROM = "perturb-first-file", "after-spend", "after-swap"
+"""Every stage with its moments, in order: a release that resumes after one still comes to the next."""
+
+POINTS = {name: point for moments in STAGES.values() for name, point in moments.items()}
 
 
-def at_least(name: str, stage: str) -> bool:
-    return list(POINTS).index(name) >= list(POINTS).index(stage)
+def reached(name: str, moment: str) -> bool:
+    return list(POINTS).index(name) >= list(POINTS).index(moment)
 
 
-@pytest.mark.parametrize("name", POINTS)
-def test_a_kill_at_every_stage(name: str, place: Place) -> None:
+def kill(place: Place, name: str) -> None:
+    """Kill the release there, and look at once at what is left."""
+    before = place.committed()
     assert place.run("killed", POINTS[name]) == KILLED, place.said()
-    assert place.check_whole() == (2 if at_least(name, PUBLISHED_FROM) else 1)
+    assert place.check_whole() == (2 if reached(name, "after-swap") else 1)
     committed = place.committed()
-    assert (len(committed) > FILES) == at_least(name, DRAWN_FROM)
-    if at_least(name, SPENT_FROM):
-        assert place.spent(place.opened("killed")) == 1
+    assert before.items() <= committed.items(), "committed reports were drawn again"
+    assert (len(committed) > FILES) == reached(name, "perturb-first-file")
+    assert place.spent(place.opened("killed")) == reached(name, "after-spend")
+
+
+def finish(place: Place) -> None:
+    committed = place.committed()
     assert place.run("killed") == 0, place.said()
     assert committed.items() <= place.committed().items(), "committed reports were drawn again"
     assert place.check_whole() == 2
     place.check_done(place.opened("killed"))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_kills_at_every_stage(stage: str, place: Place) -> None:
+    """Killed at every moment of a stage in turn, the release then ends as if nothing had been."""
+    for name in STAGES[stage]:
+        kill(place, name)
+    finish(place)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POINTS)
+def test_one_kill(name: str, place: Place) -> None:
+    kill(place, name)
+    finish(place)
 
 
 def kill_at_random(place: Place, kills: int, seed: int) -> list[float]:

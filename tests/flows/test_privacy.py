@@ -170,7 +170,7 @@ def true_needles() -> list[bytes]:
     """The true histogram of jobs, as text, JSON and arrays."""
     job = make_people(N_USERS)["job"]
     counts = np.array([(job == value).sum() for value in JOBS])
-    texts = [f"{count / N_USERS:.17g}"[:11] for count in counts]
+    texts = [f"{count / N_USERS:.17g}"[:9] for count in counts]  # a printed array has eight digits
     pairs = [f"{a}{comma}{b}" for a, b in itertools.pairwise(counts) for comma in (", ", ",")]
     arrays = [counts.astype(np.int64).tobytes()[:24], (counts / N_USERS).tobytes()[:16]]
     return [text.encode() for text in texts + pairs] + arrays
