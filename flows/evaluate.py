@@ -15,7 +15,7 @@ from flows.pipeline import conclude, draw, forget_vault, threads
 from flows.progress import report
 from pldp.errors import SpecError
 from pldp.study import Study, study_attribute
-from tasks.combine import References
+from tasks.combine import References, references_of
 from tasks.home import Home
 from tasks.ingest import ingest
 from tasks.query import connect
@@ -73,7 +73,9 @@ def evaluate_flow(
     draw(run, ingested)
     counts = true_counts(run)
     truth = {name: found.sum(axis=0) / ingested.n_users for name, found in counts.items()}
-    references: References | None = truth if file.spec.combination.reference is not None else None
+    reference = file.spec.combination.reference
+    is_truth = reference is not None and reference.kind == "truth"
+    references: References | None = truth if is_truth else references_of(run, file)
     outcome = conclude(run, ingested, references, truth)
     rng = np.random.default_rng(seed)
     studies: dict[str, Study] = {}

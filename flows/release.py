@@ -15,12 +15,12 @@ from flows.progress import report
 from pldp.errors import PldpError
 from pldp.exact import float_above
 from tasks.collect import collect
-from tasks.combine import References, previous_references, public_references
+from tasks.combine import references_of
 from tasks.home import Home
 from tasks.ingest import ingest
 from tasks.publish import publish, status_of
 from tasks.run import Run, open_run
-from tasks.specfile import SpecFile, load_spec
+from tasks.specfile import load_spec
 from tasks.stage import stage
 from tasks.tables import budget_rows, level_rows
 
@@ -62,7 +62,7 @@ def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | No
     if done is not None:
         forget_vault(run, file)
         return Released(run.release_id, done, resumed=True, page_problem=_page_problem(run, page))
-    references = _references(run, file)
+    references = references_of(run, file)
     if file.spec.source.reports is not None:
         report("collect", 0)
         ingested = collect(run, file)
@@ -111,15 +111,6 @@ def _page_problem(run: Run, build: Callable[[Path, str], None]) -> str | None:
     except PldpError as error:
         return str(error)
     return None
-
-
-def _references(run: Run, file: SpecFile) -> References | None:
-    reference = file.spec.combination.reference
-    if reference is None:
-        return None
-    if reference.path is not None:
-        return public_references(file, reference.path)
-    return previous_references(run.home.results, run.plan)
 
 
 def _record_spend(run: Run, slot: str) -> None:

@@ -44,6 +44,16 @@ def combine(run: Run, estimates: tuple[LevelEstimates, ...], references: Referen
     return tuple(histograms)
 
 
+def references_of(run: Run, file: SpecFile) -> References | None:
+    """What the spec measures `op` against; the truth is not for this function to know."""
+    reference = file.spec.combination.reference
+    if reference is None or reference.kind == "truth":
+        return None
+    if reference.path is not None:
+        return public_references(file, reference.path)
+    return previous_references(run.home.results, run.plan)
+
+
 def public_references(file: SpecFile, path: str) -> References:
     """A table the operator supplies: attribute, value, frequency."""
     table = file.resolve(path)

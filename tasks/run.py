@@ -94,8 +94,9 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
         open_folder(run.folder)
     for folder in (run.folder, run.vault.parent, run.reports):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Whoever died in this run, or before it, left drafts; their names never come back.
-    for place in (home.root, home.vault, home.pages, run.folder):
+    # Whoever died in this run, or before it, left drafts; their names never come back. A release holds the home's lock,
+    # so nobody is writing one now; an evaluation does not, and looks after its own.
+    for place in (run.folder,) if evaluation else (home.root, home.vault, home.pages, run.folder):
         sweep(place.glob(".*"))
     sweep(run.reports.rglob(".*"))
     opened = {"at": _opening(run, file.spec.name).isoformat(), "slot": slot}
