@@ -1,6 +1,6 @@
 """`python -m bench [kernel|peers|scale|groupby]…`: all of them if none is named. Exits 1 if a requirement fails.
 
-`python -m bench fuzz [--cases N]` stands apart: it looks for crashes, and takes as long as it is told to.
+`python -m bench fuzz [--cases N] [--seed N]` stands apart: it looks for crashes, and takes as long as it is told to.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 import time
@@ -11,6 +10,7 @@ from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
@@ -44,7 +44,9 @@ def run_batch(seed: int, first: int, cases: int) -> tuple[Counter[str], list[str
             except Exception as error:
                 outcome = "crash"
                 last = traceback.extract_tb(error.__traceback__)[-1]
-                crashes.append(f"seed {seed} case {case} ({kind}): {type(error).__name__} in {last.name}: {error}"[:500])
+                crashes.append(
+                    f"seed {seed} case {case} ({kind}): {type(error).__name__} in {last.name}: {error}"[:500]
+                )
             outcomes[f"{kind} {outcome}"] += 1
     return outcomes, crashes
 
@@ -52,14 +54,18 @@ def run_batch(seed: int, first: int, cases: int) -> tuple[Counter[str], list[str
 def main(arguments: Sequence[str] = ()) -> bool:
     parser = ArgumentParser(prog="python -m bench fuzz")
     parser.add_argument("--cases", type=int, default=CASES)
-    cases = parser.parse_args(arguments).cases
+    parser.add_argument("--seed", type=int, default=SEED)
+    given = parser.parse_args(arguments)
+    cases = given.cases
     start = time.monotonic()
     outcomes: Counter[str] = Counter()
     crashes: list[str] = []
     shown = 0
     # Threads of the database and a forked child do not go together; children start afresh.
-    with ProcessPoolExecutor(max_workers=os.cpu_count(), max_tasks_per_child=20) as pool:
-        batches = [pool.submit(run_batch, SEED, first, min(BATCH, cases - first)) for first in range(0, cases, BATCH)]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        batches = [
+            pool.submit(run_batch, given.seed, first, min(BATCH, cases - first)) for first in range(0, cases, BATCH)
+        ]
         for batch in as_completed(batches):
             found, broken = batch.result()
             outcomes += found
@@ -76,5 +82,5 @@ def main(arguments: Sequence[str] = ()) -> bool:
         Measure("crashes", len(crashes), limit=0, bound="≤"),
         Measure("time", time.monotonic() - start, " s"),
     ]
-    note = f"Seed {SEED}. A crash: any exception but ours, a raw value in a message, a row not counted, or 10 s."
+    note = f"Seed {given.seed}. A crash: any exception but ours, a raw value in a message, a row not counted, or 10 s."
     return publish("fuzz", "Fuzz", measures, note)

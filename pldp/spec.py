@@ -34,9 +34,9 @@ Text = Annotated[str, Field(min_length=1), AfterValidator(lambda text: _writable
 Whole = Annotated[int, BeforeValidator(lambda value: _no_truth(value))]
 Value = Annotated[
     str,
-    BeforeValidator(lambda value: _as_text(value)),
     Field(min_length=1, max_length=200),
     AfterValidator(lambda text: _writable(text)),
+    BeforeValidator(lambda value: _as_text(value)),
 ]
 
 

@@ -60,7 +60,7 @@ def public_references(file: SpecFile, path: str) -> References:
     try:
         with table.open(encoding="utf-8", newline="") as handle:
             rows = {(row["attribute"], row["value"]): float(row["frequency"]) for row in csv.DictReader(handle)}
-    except (OSError, KeyError, ValueError, UnicodeDecodeError):
+    except (OSError, KeyError, ValueError, TypeError, csv.Error):  # a short row has None for a number
         raise SpecError(
             f"{file.path}: combination.reference.path must be a CSV with columns attribute, value, frequency "
             f"(got {path!r}). Nothing was run."

@@ -102,8 +102,8 @@ class Home:
             if error.errno is None:  # a time-out of somebody else's
                 raise
             raise HomeError(
-                f"{self.root}: the home cannot be written ({os.strerror(error.errno)}). Earlier releases are untouched; "
-                "run the same command again to resume."
+                f"{self.root}: the home cannot be written ({os.strerror(error.errno)}). "
+                "Earlier releases are untouched; run the same command again to resume."
             ) from None
 
     def _take(self, handle: IO[str], wait: bool) -> None:

