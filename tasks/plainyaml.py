@@ -73,7 +73,7 @@ class _Loader(yaml.SafeLoader):
         try:
             found = super().construct_object(node, deep)
             spelled = isinstance(node, yaml.ScalarNode) and type(found) in (int, float) and str(found) != node.value
-        except (ValueError, KeyError, AttributeError, OverflowError):
+        except (ValueError, LookupError, AttributeError, OverflowError):
             # `!!int x`, or a number of thousands of digits: the library lets Python's own errors through.
             raise _refusal("this is not a value of its kind", node) from None
         if spelled:

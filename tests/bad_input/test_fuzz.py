@@ -96,6 +96,8 @@ MERGED = "a: &a {x: 1}\n" + "".join(
         ("x: !!set {a, b}\n", "could not determine a constructor for the tag"),
         ("x: !!int abc\n", "near line 1, column 4: this is not a value of its kind"),
         ("x: !!bool abc\n", "this is not a value of its kind"),
+        ("x: !!int\n", "this is not a value of its kind"),
+        ("x: !!float ''\n", "this is not a value of its kind"),
         ("x: " + "9" * 5000 + "\n", "this is not a value of its kind"),
         ("x: 0x" + "f" * 5000 + "\n", "this is not a value of its kind"),
         ("x: 2024-99-99\n{spec}", "x is not a key of the spec"),

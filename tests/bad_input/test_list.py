@@ -576,15 +576,15 @@ def test_ten_thousand_values_are_planned_and_placed_in_no_time(tmp_path: Path) -
         b"attribute,value,frequency\njob\n",
         b"\xff\xfe",
         b"attribute,value,frequency\njob,a,x\n",
-    ]
-    + [b"attribute,value,frequency\njob,a," + LONG.encode()],
+        b"attribute,value,frequency\njob,a," + LONG.encode(),
+    ],
 )
 def test_a_bad_reference(content: bytes, tmp_path: Path) -> None:
     """The other file a spec may name: short rows, numbers that are none, 1 M-character cells."""
     reference = {"method": "op", "reference": {"kind": "public", "path": "known.csv"}}
     (tmp_path / "known.csv").write_bytes(content)
     file = load_spec(write_spec(tmp_path, combination=reference, **attribute()))
-    with pytest.raises(SpecError, match="combination.reference.path") as caught:
+    with pytest.raises(SpecError, match=r"combination\.reference\.path") as caught:
         public_references(file, "known.csv")
     check_message(str(caught.value), file.path, "Nothing was run.")
 
