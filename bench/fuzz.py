@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import sys
 import tempfile
 import time
@@ -10,6 +11,7 @@ from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -62,12 +64,17 @@ def main(arguments: Sequence[str] = ()) -> bool:
     crashes: list[str] = []
     shown = 0
     # Threads of the database and a forked child do not go together; children start afresh.
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=faulthandler.enable) as pool:
         batches = [
             pool.submit(run_batch, given.seed, first, min(BATCH, cases - first)) for first in range(0, cases, BATCH)
         ]
         for batch in as_completed(batches):
-            found, broken = batch.result()
+            try:
+                found, broken = batch.result()
+            except BrokenProcessPool:
+                crashes.append("a worker died; what it printed last tells where, and the cases left were not run")
+                print(crashes[-1], file=sys.stderr, flush=True)
+                break
             outcomes += found
             crashes += broken
             for crash in broken:
