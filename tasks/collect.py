@@ -71,7 +71,7 @@ def _rows(path: Path, level: LevelPlan) -> int:
         schema = pq.read_schema(path)
         if schema.names == ["report"] and schema.field("report").type == pa.binary(width):
             return int(pq.read_metadata(path).num_rows)
-    except (OSError, pa.ArrowException):
+    except (OSError, UnicodeDecodeError, pa.ArrowException):
         pass
     raise _misshapen(path, level)
 
@@ -88,7 +88,7 @@ def _columns(path: Path, level: LevelPlan) -> Iterator[pa.FixedSizeBinaryArray]:
         for batch in pq.ParquetFile(path).iter_batches():
             yield batch.column("report")
         return
-    except (OSError, pa.ArrowException):
+    except (OSError, UnicodeDecodeError, pa.ArrowException):
         pass
     raise _misshapen(path, level)
 

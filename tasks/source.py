@@ -166,7 +166,7 @@ class SourceFile:
                 names = list(options.columns)
             else:
                 names = self._header()
-        except (OSError, csv.Error, pa.ArrowException, EOFError):
+        except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException, EOFError):
             names = []
         # DuckDB takes no notice of case.
         if not names or len({name.lower() for name in names}) != len(names):

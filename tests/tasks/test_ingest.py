@@ -403,3 +403,13 @@ def test_a_half_drawn_release_without_its_vault_is_refused(tmp_path: Path) -> No
     run.vault.unlink()
     with pytest.raises(HomeError, match="its vault is gone"):
         ingest.fn(run, file)
+
+
+def test_a_parquet_file_whose_footer_is_not_text_is_refused(tmp_path: Path) -> None:
+    # Found by the fuzz: the reader lets Python's own error through when a damaged footer spoils a column's name.
+    spec = world(tmp_path)
+    path = tmp_path / "people.parquet"
+    path.write_bytes(path.read_bytes().replace(b"job", b"\xbdob").replace(b"sex", b"\xe6ex"))
+    run, file = opened(spec, tmp_path / "home")
+    with pytest.raises(SourceError, match=r"people\.parquet: cannot be read as parquet"):
+        ingest.fn(run, file)
