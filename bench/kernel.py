@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from bench.common import Measure, cpu_medians, publish
-from pldp.brr import BRR
-from pldp.protocol import Floats, Values
+from pldp.mechanisms.protocol import Floats, Values
+from pldp.mechanisms.unary import BRR
 from pldp.randomness import Keystream, Words
 
 DOMAINS = {16: 4_000_000, 100: 1_000_000}

@@ -1,4 +1,4 @@
-"""Our release path against pure-ldp and multi-freq-ldpy, each in an environment of its own."""
+"""Our release path, and every protocol alone, against pure-ldp and multi-freq-ldpy, each in an environment of its own."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Measure, medians, publish
-from pldp.brr import BRR
 from pldp.combine import Combined, combine_linear, estimate_levels
-from pldp.protocol import Reports, Values
+from pldp.mechanisms.protocol import PureProtocol, Reports, Values
+from pldp.mechanisms.registry import PROTOCOLS
+from pldp.mechanisms.unary import BRR
 from pldp.randomness import Keystream
 from tasks.perturb import read_reports, write_reports
 
@@ -33,19 +34,34 @@ ROUNDS = 7
 OURS, FILES = "ours", "ours in files"
 
 
+REQUIRED_ALONE = 10.0  # times faster, every protocol
+
+
 @dataclass(frozen=True)
 class Peer:
-    """What to install, how many users a round bears, and how many times faster we must be, by domain size."""
+    """What to install, which protocols it has, how many users a round of each bears, and how many times faster our
+    whole release path must be than its unary encoding, by domain size.
+    """
 
     name: str
     packages: tuple[str, ...]
-    users: int
+    users: dict[str, int]
     required: dict[int, float]
 
 
 PEERS = (
-    Peer("pure-ldp", ("pure-ldp==1.2.0", "scikit-learn", "statsmodels", "xxhash<4"), 20_000, {16: 250, 100: 45}),
-    Peer("multi-freq-ldpy", ("multi-freq-ldpy==0.2.5", "scipy", "xxhash<4"), 100_000, {16: 25, 100: 10}),
+    Peer(
+        "pure-ldp",
+        ("pure-ldp==1.2.0", "scikit-learn", "statsmodels", "xxhash<4"),
+        {"krr": 200_000, "brr": 20_000, "oue": 20_000, "olh": 5_000},
+        {16: 250, 100: 45},
+    ),
+    Peer(
+        "multi-freq-ldpy",
+        ("multi-freq-ldpy==0.2.5", "scipy", "xxhash<4"),
+        {"krr": 200_000, "brr": 100_000, "oue": 100_000, "olh": 5_000, "subset": 50_000},
+        {16: 25, 100: 10},
+    ),
 )
 
 
@@ -57,13 +73,14 @@ class Worker:
         command = [str(_interpreter(peer)), str(HERE / "peer_worker.py"), peer.name]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def seconds_a_user(self, size: int, users: int) -> float:
+    def seconds_a_user(self, protocol: str, size: int, users: int) -> float:
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(f"{size} {users}\n")
+        self._process.stdin.write(f"{protocol} {size} {users}\n")
         self._process.stdin.flush()
         answer = json.loads(self._process.stdout.readline())
-        # The sum of k cells has variance k · v(1) / n with v(1) = 3.92; six standard errors never fail in practice.
+        # The sum of k cells has a variance of at most k · v(1) / n with v(1) = 3.92, that of unary encoding; six standard
+        # errors never fail in practice.
         off = abs(answer["total"] - 1)
         assert off < 6 * (3.92 * size / users) ** 0.5, f"{self.peer.name}: estimates are off by {off:.2f} in total"
         return float(answer["seconds"]) / users
@@ -89,14 +106,19 @@ def _interpreter(peer: Peer) -> Path:
 def main() -> bool:
     workers = [Worker(peer) for peer in PEERS]
     try:
-        measures = [measure for size, users in DOMAINS.items() for measure in _measure(size, users, workers)]
+        measures = [
+            measure
+            for size, users in DOMAINS.items()
+            for measure in _measure(size, users, workers) + _alone(size, users, workers)
+        ]
     finally:
         for worker in workers:
             worker.stop()
     note = (
         f"Users per CPU-second, {ROUNDS} interleaved rounds, medians. Peers: SUE, ε = 1, one level, reports discarded "
         "as soon as they allow. Ours: three levels (1/3, 1/2, 1), split, drawn from the kernel's keys, packed, kept, "
-        "counted, estimated, combined by oc+; in files: written to Parquet and read back besides."
+        "counted, estimated, combined by oc+; in files: written to Parquet and read back besides. By the name of a "
+        "protocol: that one alone, ε = 1, one level, both sides."
     )
     return publish("peers", "Peers: perturb + aggregate + estimate", measures, note)
 
@@ -110,8 +132,8 @@ def _measure(size: int, users: int, workers: Sequence[Worker]) -> list[Measure]:
         FILES: lambda: _in_files(size, values, levels),
     }
     for worker in workers:
-        timed[worker.peer.name] = partial(worker.seconds_a_user, size, worker.peer.users)
-        worker.seconds_a_user(size, 100)  # warm
+        timed[worker.peer.name] = partial(worker.seconds_a_user, BRR.name, size, worker.peer.users[BRR.name])
+        worker.seconds_a_user(BRR.name, size, 100)  # warm
     taken = medians(timed, ROUNDS)
     case = f"k = {size}: "
     speeds = [Measure(case + name, 1 / seconds, "/s") for name, seconds in taken.items()]
@@ -121,6 +143,42 @@ def _measure(size: int, users: int, workers: Sequence[Worker]) -> list[Measure]:
         for name, limit in ((OURS, peer.required[size]), (FILES, None))
     ]
     return speeds + ratios
+
+
+def _alone(size: int, users: int, workers: Sequence[Worker]) -> list[Measure]:
+    """Every protocol by itself, beside that of every peer that has it."""
+    values = np.random.default_rng(42).integers(0, size, users).astype(np.uint16)
+    measures = []
+    for name, kind in PROTOCOLS.items():
+        protocol = kind.for_budget(size, Fraction(1))
+        timed: dict[str, Callable[[], float]] = {OURS: partial(_protocol_seconds, protocol, values)}
+        for worker in workers:
+            if name in worker.peer.users:
+                worker.seconds_a_user(name, size, 100)  # warm
+                timed[worker.peer.name] = partial(worker.seconds_a_user, name, size, worker.peer.users[name])
+        taken = medians(timed, ROUNDS)
+        case = f"{name}, k = {size}: "
+        measures += [Measure(case + who, 1 / seconds, "/s") for who, seconds in taken.items()]
+        measures += [
+            Measure(f"{case}ours / {who}", seconds / taken[OURS], "×", REQUIRED_ALONE)
+            for who, seconds in taken.items()
+            if who != OURS
+        ]
+    return measures
+
+
+def _protocol_seconds(protocol: PureProtocol, values: Values) -> float:
+    """CPU seconds a user: every partition has a fresh secure stream, and its reports are kept."""
+    start = time.process_time()
+    kept = [
+        protocol.perturb(part, Keystream.secure())
+        for part in np.split(values, range(PARTITION, values.size, PARTITION))
+    ]
+    support = np.sum([protocol.support(reports) for reports in kept], axis=0)
+    shares = protocol.estimate(support, values.size)
+    taken = time.process_time() - start
+    assert abs(shares.sum() - 1) < 0.5
+    return taken / values.size
 
 
 def _in_files(size: int, values: Values, levels: NDArray[np.uint8]) -> float:

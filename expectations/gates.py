@@ -16,10 +16,12 @@ import great_expectations.expectations as gxe
 import numpy as np
 import pandas as pd
 
-from pldp.checks import total_support, unbiasedness
+from pldp.checks import unbiasedness
+from pldp.exact import float_above, log_above, within
+from pldp.hidden_histogram import moment_test
 from pldp.inference import Histogram
-from pldp.plan import FAMILY, Plan
-from pldp.protocol import Floats
+from pldp.mechanisms.protocol import Floats
+from pldp.plan import FAMILY, HiddenPlan, Plan
 from tasks.count import Support, Tally
 from tasks.estimate import LevelEstimates
 
@@ -59,8 +61,7 @@ def all_gates(evidence: Evidence) -> tuple[Gate, ...]:
         budgets_sum(plan),
         spend_within_total(plan),
         exact_epsilon(plan),
-        level_sums(evidence),
-        levels_agree(evidence),
+        *((level_sums(evidence), levels_agree(evidence)) if plan.hidden is None else (level_leak(plan, plan.hidden),)),
         errors_usable(evidence.rows),
         domains_complete(plan, evidence.rows),
         partitions_once(evidence),
@@ -96,20 +97,35 @@ def spend_within_total(plan: Plan) -> Gate:
 
 
 def exact_epsilon(plan: Plan) -> Gate:
-    levels = [level for attribute in plan.attributes for level in attribute.levels]
+    spent = [(level.protocol.worst_ratio, level.budget) for a in plan.attributes for level in a.levels]
+    if plan.hidden is not None:
+        spent.append((plan.hidden.protocol.worst_ratio, plan.hidden.budget))
     return Gate(
         "exact_epsilon",
         "The exact worst-case ratio of every mechanism is at most e to its budget, compared as rational numbers.",
-        pd.DataFrame({"kept": [level.keeps_promise for level in levels]}),
+        pd.DataFrame({"kept": [within(ratio, budget) for ratio, budget in spent]}),
         (gxe.ExpectColumnValuesToBeInSet(column="kept", value_set=[True]),),
-        observed=max(level.exact_epsilon / level.nominal_epsilon for level in levels),
+        observed=max(log_above(ratio) / float_above(budget) for ratio, budget in spent),
         bound=1.0,
+    )
+
+
+def level_leak(plan: Plan, hidden: HiddenPlan) -> Gate:
+    leak = plan.leak() or Fraction(1)
+    return Gate(
+        "level_leak",
+        "All reports of a user together tell no more about the hidden level than the spec allows, compared as rational "
+        "numbers.",
+        pd.DataFrame({"kept": [within(leak, hidden.max_leak)]}),
+        (gxe.ExpectColumnValuesToBeInSet(column="kept", value_set=[True]),),
+        observed=log_above(leak),
+        bound=float(hidden.max_leak),
     )
 
 
 def level_sums(evidence: Evidence) -> Gate:
     tails = [
-        total_support(int(support.counts[i].sum()), protocol.total_law(int(support.n[i])))
+        protocol.total_tail(int(support.counts[i].sum()), int(support.n[i]))
         for attribute, support in zip(evidence.plan.attributes, evidence.supports, strict=True)
         for i, protocol in enumerate(attribute.protocols)
         if support.n[i] > 0
@@ -170,15 +186,16 @@ def domains_complete(plan: Plan, rows: pd.DataFrame) -> Gate:
 
 
 def partitions_once(evidence: Evidence) -> Gate:
+    hidden = evidence.plan.hidden is not None
     expected = [
-        (attribute.name, level.level, partition)
+        (attribute.name, level, partition)
         for attribute in evidence.plan.attributes
-        for level in attribute.levels
+        for level in ((None,) if hidden else evidence.plan.levels)
         for partition in range(evidence.partitions)
     ]
     return _once(
         "partitions_once",
-        "Every partition of every attribute and level was counted exactly once.",
+        f"Every partition of every attribute{'' if hidden else ' and level'} was counted exactly once.",
         expected,
         ((tally.attribute, tally.level, tally.partition) for tally in evidence.tallies),
     )
@@ -209,10 +226,17 @@ def enough_users(evidence: Evidence) -> Gate:
 
 
 def unbiased(evidence: Evidence, truth: dict[str, Floats]) -> Gate:
-    p_values = [
-        float(unbiasedness(histogram.unbiased, found.levels, truth[found.attribute]))
-        for found, histogram in zip(evidence.estimates, evidence.histograms, strict=True)
-    ]
+    if evidence.plan.hidden is not None:
+        report = evidence.plan.hidden.protocol
+        p_values = [
+            float(moment_test(support.counts, support.n, attribute.protocols, report, truth[attribute.name]))
+            for attribute, support in zip(evidence.plan.attributes, evidence.supports, strict=True)
+        ]
+    else:
+        p_values = [
+            float(unbiasedness(histogram.unbiased, found.levels, truth[found.attribute]))
+            for found, histogram in zip(evidence.estimates, evidence.histograms, strict=True)
+        ]
     bound = UNBIASED_ALPHA / len(p_values)
     return Gate(
         "unbiased",

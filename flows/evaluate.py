@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from flows.pipeline import conclude, draw, forget_vault, threads
 from flows.progress import report
 from pldp.errors import SpecError
 from pldp.study import Study, study_attribute
+from pldp.study_hidden import study_hidden
 from tasks.combine import References, references_of
 from tasks.home import Home
 from tasks.ingest import ingest
@@ -79,10 +81,17 @@ def evaluate_flow(
     outcome = conclude(run, ingested, references, truth)
     rng = np.random.default_rng(seed)
     studies: dict[str, Study] = {}
+    hidden = run.plan.hidden
     for done, attribute in enumerate(run.plan.attributes, start=1):
         if repeat:
-            studies[attribute.name] = study_attribute(
-                attribute, run.plan.recipe, counts[attribute.name], repeat, rng, keep_levels=keep_levels
+            study = study_attribute if hidden is None else partial(study_hidden, hidden=hidden)
+            studies[attribute.name] = study(
+                attribute,
+                recipe=run.plan.recipe,
+                level_counts=counts[attribute.name],
+                repeats=repeat,
+                rng=rng,
+                keep_levels=keep_levels,
             )
         report("repeat", done, len(run.plan.attributes))
     shares = np.concatenate([truth[attribute.name] for attribute in run.plan.attributes])

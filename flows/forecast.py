@@ -10,10 +10,22 @@ import polars as pl
 
 from pldp.combine import LINEAR_METHODS
 from pldp.errors import SpecError
-from pldp.exact import float_above
-from pldp.plan import AttributePlan, Plan, make_plan
-from pldp.predict import budget_for, level_costs, predict_linear, predict_simulated, typical, users_for, worst_error
-from pldp.protocol import Counts
+from pldp.exact import float_above, log_above
+from pldp.leak import level_leak
+from pldp.mechanisms.choice import reason
+from pldp.mechanisms.protocol import Counts
+from pldp.plan import AttributePlan, Plan
+from pldp.predict import (
+    budget_for,
+    level_costs,
+    predict_hidden,
+    predict_linear,
+    predict_simulated,
+    typical,
+    users_for,
+    worst_error,
+)
+from pldp.resolve import considered, make_plan
 from tasks.specfile import SpecFile
 from tasks.tables import budget_rows
 
@@ -35,6 +47,8 @@ class Forecast:
     budgets: pl.DataFrame
     errors: pl.DataFrame
     costs: pl.DataFrame
+    choices: pl.DataFrame
+    """What each protocol would do: attribute × level × mechanism; × mechanism where levels are hidden."""
     worst_error: float
     target: Target | None
 
@@ -50,6 +64,7 @@ class Forecast:
             "budgets": self.budgets.to_dicts(),
             "errors": self.errors.to_dicts(),
             "levels": self.costs.to_dicts(),
+            "protocols": self.choices.to_dicts(),
             "worst_error": self.worst_error,
             "target": None if self.target is None else vars(self.target),
         }
@@ -76,6 +91,7 @@ def forecast(file: SpecFile, target_error: float | None = None) -> Forecast:
         budgets=budget_rows(plan),
         errors=pl.DataFrame([row for attribute in plan.attributes for row in _errors(plan, attribute, sizes)]),
         costs=pl.DataFrame(costs),
+        choices=_choices(file),
         worst_error=worst_error(plan),
         target=target,
     )
@@ -86,10 +102,16 @@ def _errors(plan: Plan, attribute: AttributePlan, sizes: Counts) -> list[dict[st
     truth, recipe = attribute.frequencies, plan.recipe
     rng = np.random.default_rng(_SEED)
     found: list[tuple[str, str, float]] = []
-    for method in LINEAR_METHODS:
-        found.append((method, "formula", typical(predict_linear(attribute, method, sizes, truth))))
-    simulated = {f"{recipe.method}, {recipe.postprocess}": recipe} if recipe.postprocess != "none" else {}
-    if recipe.method.startswith("op"):
+    if plan.hidden is not None:
+        for method, error in predict_hidden(attribute, plan.hidden, sizes, truth).items():
+            found.append((method, "formula", typical(error)))
+        simulated = {}
+    else:
+        for method in LINEAR_METHODS:
+            found.append((method, "formula", typical(predict_linear(attribute, method, sizes, truth))))
+        linear = replace(recipe, method="oc+") if recipe.method == "em" else recipe
+        simulated = {f"{linear.method}, {recipe.postprocess}": linear} if recipe.postprocess != "none" else {}
+    if recipe.method in ("op", "op-exact"):
         simulated[f"{recipe.method}, none"] = replace(recipe, postprocess="none")
     for label, variant in simulated.items():
         error = predict_simulated(attribute, variant.method, variant, sizes, truth, rng)
@@ -98,6 +120,35 @@ def _errors(plan: Plan, attribute: AttributePlan, sizes: Counts) -> list[dict[st
         {"attribute": attribute.name, "values": len(truth), "method": method, "standard_error": error, "by": by}
         for method, by, error in found
     ]
+
+
+def _choices(file: SpecFile) -> pl.DataFrame:
+    """Every protocol that could serve, its predicted noise, report size and leak, and why the chosen one was."""
+    spec, plan = file.spec, file.plan
+    rows: list[dict[str, Any]] = []
+    for attribute, planned in zip(spec.published, plan.attributes, strict=True):
+        budgets = [level.budget for level in planned.levels]
+        together = [(None, budgets)] if plan.hidden else [(level.level, [level.budget]) for level in planned.levels]
+        for i, (level, decided) in enumerate(together):
+            found = considered(spec, attribute, decided)
+            used = planned.levels[i].mechanism
+            chosen = next(candidate for candidate in found if candidate.mechanism == used)
+            for candidate in found:
+                leak = None if plan.hidden is None else level_leak([candidate.protocols], plan.hidden.protocol)
+                why = reason(found, chosen) if candidate is chosen else candidate.refused
+                rows.append(
+                    {
+                        "attribute": attribute.name,
+                        "level": level,
+                        "mechanism": candidate.mechanism,
+                        "chosen": candidate is chosen,
+                        "variance": candidate.variance,
+                        "report_bytes": candidate.report_bytes,
+                        "level_leak": None if leak is None else log_above(leak),
+                        "why": why,
+                    }
+                )
+    return pl.DataFrame(rows, schema_overrides={"level": pl.String, "level_leak": pl.Float64, "why": pl.String})
 
 
 def _assumptions(file: SpecFile, sizes: Counts) -> tuple[str, ...]:
@@ -110,7 +161,9 @@ def _assumptions(file: SpecFile, sizes: Counts) -> tuple[str, ...]:
         "levels are chosen independently of the value",
         f"frequencies as stated for {', '.join(stated)}, equal for the rest" if stated else "equal frequencies",
     ]
-    if plan.recipe.method.startswith("op"):
+    if plan.hidden is not None:
+        said.append("levels are hidden: estimates see only what the reports tell about them")
+    if plan.recipe.method in ("op", "op-exact"):
         said.append(
             "op is simulated with the true histogram as its reference; with a noisy one (the previous release) "
             "its largest error is typically 5 to 15 % above that of oc"

@@ -14,12 +14,12 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.progress import report
 from pldp.inference import Histogram
-from pldp.protocol import Floats
+from pldp.mechanisms.protocol import Floats
 from tasks.combine import References, combine
 from tasks.count import Support, Tally, add_up, count
 from tasks.estimate import LevelEstimates, estimate
 from tasks.ingest import Ingested
-from tasks.perturb import perturb
+from tasks.perturb import perturb, perturb_hidden
 from tasks.run import Run
 from tasks.specfile import SpecFile
 from tasks.tables import histogram_rows
@@ -49,8 +49,11 @@ class Outcome:
 
 
 def draw(run: Run, ingested: Ingested) -> None:
-    """Perturb: one task run a privacy level and batch of partitions."""
+    """Perturb: one task run a privacy level and batch of partitions; a batch where levels are hidden."""
     batches = _batches(ingested.partitions)
+    if run.plan.hidden is not None:
+        _gather("perturb", [perturb_hidden.submit(run, batch, ingested.partitions) for batch in batches])
+        return
     _gather(
         "perturb",
         [perturb.submit(run, level, batch, ingested.partitions) for level in run.plan.levels for batch in batches],
@@ -68,10 +71,10 @@ def conclude(
     estimates = estimate(run, supports)
     report("estimate", 1)
     report("combine", 0)
-    histograms = combine(run, estimates, references)
+    histograms = combine(run, supports, estimates, references, ingested.partitions)
     report("combine", 1)
     report("validate", 0)
-    rows = histogram_rows(run.plan, estimates, histograms)
+    rows = histogram_rows(run.plan, supports, histograms)
     verdicts = validate(run, ingested, tallies, supports, estimates, histograms, rows, truth)
     report("validate", 1)
     return Outcome(supports, estimates, histograms, rows, verdicts)

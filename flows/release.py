@@ -22,7 +22,7 @@ from tasks.publish import publish, status_of
 from tasks.run import Run, open_run
 from tasks.specfile import load_spec
 from tasks.stage import stage
-from tasks.tables import budget_rows, level_rows
+from tasks.tables import budget_rows, level_rows, share_rows
 
 MANUAL = "manual"
 
@@ -78,8 +78,12 @@ def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | No
     budgets = budget_rows(run.plan, outcome.supports)
     tables = {
         "histograms": outcome.rows,
-        "level_estimates": level_rows(run.plan, outcome.estimates),
         "budgets": budgets,
+        **(
+            {"level_estimates": level_rows(run.plan, outcome.estimates)}
+            if run.plan.hidden is None
+            else {"level_shares": share_rows(run.plan, outcome.supports)}
+        ),
     }
     report("publish", 0)
     status = publish(run, ingested.n_users, tables, outcome.verdicts)

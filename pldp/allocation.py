@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.optimize import brentq
 
-from pldp.protocol import Floats
+from pldp.mechanisms.protocol import Floats
 
 Variance = Callable[[Floats], Floats]
 """Noise variance of one cell and report as a function of the budget: positive, falling, convex."""
@@ -19,11 +19,44 @@ UNITS = 1 << 40
 _LOWEST_SHARE = 1e-9
 _HALVINGS = 80
 _STEP = 1e-5
+_STEEP = 300.0
 
 
 def brr_variance(epsilon: Floats) -> Floats:
     """v(ε) = 1 / (4 sinh²(ε/4)), mpldp Eq. 8 in the form that does not overflow."""
     return 1 / (4 * np.sinh(epsilon / 4) ** 2)
+
+
+def oue_variance(epsilon: Floats) -> Floats:
+    """4e^ε / (e^ε − 1)² = 1 / sinh²(ε/2): optimal unary encoding, and hashing with the best range."""
+    return 4 * _odds(epsilon) / np.expm1(-epsilon) ** 2
+
+
+def subset_variance(cells: Sequence[int], *, single: bool = False) -> Variance:
+    """Mean over values of subset selection's noise, the size of the subset taken as continuous: what `auto` comes to.
+
+    ω = max(1, k / (e^ε + 1)); at ω = 1 it is k-RR, and `single` keeps it there. With u = e^{−ε}: p = ω / (ω + (k − ω) u),
+    q = (ω − p) / (k − 1), and p − q = (k p − ω) / (k − 1).
+    """
+    k = np.asarray(cells, dtype=np.float64)
+
+    def variance(epsilon: Floats) -> Floats:
+        u = _odds(epsilon)
+        size = np.ones_like(k) if single else np.maximum(1, k * u / (1 + u))
+        rest = np.maximum(k - size, 0.5)
+        p = size / (size + rest * u)
+        miss = rest * u / (size + rest * u)
+        q = np.maximum(size - p, 0) / np.maximum(k - 1, 1)
+        # k p − ω = ω (k − ω)(1 − u) / (ω + (k − ω) u).
+        gap = size * rest * -np.expm1(-epsilon) / (size + rest * u) / np.maximum(k - 1, 1)
+        return (p * miss / k + (1 - 1 / k) * q * (1 - q)) / gap**2
+
+    return variance
+
+
+def _odds(epsilon: Floats) -> Floats:
+    """e^{−ε}; beyond what a double can hold it goes on falling, so that every split has one optimum."""
+    return np.exp(-np.minimum(epsilon, _STEEP)) / (1 + np.maximum(epsilon - _STEEP, 0))
 
 
 def optimal_shares(total: float, cells: Sequence[int], variance: Variance = brr_variance) -> Floats:

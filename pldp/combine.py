@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pldp.protocol import Counts, Floats, PureProtocol
+from pldp.mechanisms.protocol import Counts, Floats, PureProtocol
 
 LINEAR_METHODS = ("sum", "oc", "oc+")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +10,12 @@ from scipy.stats import norm
 
 from pldp.checks import homogeneity
 from pldp.combine import LINEAR_METHODS, Combined, Levels, combine_linear, estimate_levels, spread
+from pldp.likelihood import Likelihood
+from pldp.mechanisms.protocol import Floats
 from pldp.op import DEFAULT_STEPS, perturbation_method, smallest_maximum
 from pldp.postprocess import postprocess, project_to_simplex
-from pldp.protocol import Floats
 from pldp.simulate import draw_levels, draw_support, whole_counts
 
-METHODS = (*LINEAR_METHODS, "op", "op-exact")
 REPEATS = 200
 RELIABLE = 3.0
 """An estimate is called reliable when it exceeds this many standard errors."""
@@ -49,12 +50,19 @@ class Histogram:
     agreed: bool
 
 
-def estimate_histogram(levels: Levels, recipe: Recipe, reference: Floats | None, rng: np.random.Generator) -> Histogram:
+def estimate_histogram(
+    levels: Levels,
+    recipe: Recipe,
+    reference: Floats | None,
+    rng: np.random.Generator,
+    likelihood: Callable[[], Likelihood] | None = None,
+) -> Histogram:
     """Test that the levels agree, combine them, post-process, and say how far off the result may be.
 
     The estimate follows a pre-test: where levels disagree, weights that assume agreement would be biased, and `sum`
     is used instead. Intervals are those of the unbiased estimate, cut to [0, 1]; the standard error of a biased one
-    is the root mean squared error of a parametric bootstrap.
+    is the root mean squared error of a parametric bootstrap. `em` has both from its information; `likelihood` is only
+    called where it is used.
     """
     pooled = combine_linear("oc+", levels)
     agreement = float(homogeneity(levels, pooled.frequency))
@@ -62,32 +70,46 @@ def estimate_histogram(levels: Levels, recipe: Recipe, reference: Floats | None,
     linear = recipe.method if recipe.method in LINEAR_METHODS else "oc+"
     unbiased = combine_linear(linear if agreed else "sum", levels)
     method = recipe.method if agreed else "sum"
-    frequency = apply(method, recipe, levels, reference)
-    biased = method not in LINEAR_METHODS or recipe.postprocess != "none"
-    variance = unbiased.standard_error**2
-    beyond = spread(unbiased.frequency, levels.n_reports) / levels.n_reports if recipe.population else 0.0
-    half = norm.ppf(0.5 + recipe.confidence / 2) * np.sqrt(variance + beyond)
-    error = bootstrap_error(method, recipe, levels, unbiased.frequency, reference, rng) if biased else np.sqrt(variance)
+    beyond = spread(unbiased.frequency, levels.n_reports) / levels.n_reports if recipe.population else np.zeros(1)
+    if method == "em":
+        if likelihood is None:
+            raise ValueError("method 'em' needs the likelihood of the reports")
+        found = likelihood()
+        frequency, error = found.frequency, found.standard_error
+        low, high = interval(frequency, error, beyond, recipe)
+    else:
+        frequency = apply(method, recipe, levels, reference)
+        low, high = interval(unbiased.frequency, unbiased.standard_error, beyond, recipe)
+        error = unbiased.standard_error
+        if method not in LINEAR_METHODS or recipe.postprocess != "none":
+            error = bootstrap_error(method, recipe, levels, unbiased.frequency, reference, rng)
     return Histogram(
         method=method,
-        biased=biased,
+        biased=method not in LINEAR_METHODS or recipe.postprocess != "none",
         frequency=frequency,
         standard_error=np.sqrt(error**2 + beyond),
-        ci_low=np.clip(unbiased.frequency - half, 0, 1),
-        ci_high=np.clip(unbiased.frequency + half, 0, 1),
+        ci_low=low,
+        ci_high=high,
         unbiased=unbiased,
         agreement=agreement,
         agreed=agreed,
     )
 
 
+def interval(frequency: Floats, standard_error: Floats, beyond: Floats, recipe: Recipe) -> tuple[Floats, Floats]:
+    """Two-sided, cut to [0, 1]; `beyond` is the variance between these users and a population behind them."""
+    half = norm.ppf(0.5 + recipe.confidence / 2) * np.sqrt(standard_error**2 + beyond)
+    return np.clip(frequency - half, 0, 1), np.clip(frequency + half, 0, 1)
+
+
 def apply(method: str, recipe: Recipe, levels: Levels, reference: Floats | None) -> Floats:
     """Combine by `method` and post-process; leading dimensions are repetitions."""
     if method in LINEAR_METHODS:
-        combined = combine_linear(method, levels).frequency
-    elif reference is None:
+        linear = combine_linear(method, levels)
+        return postprocess(recipe.postprocess, linear.frequency, linear.standard_error)
+    if reference is None:
         raise ValueError(f"method {method!r} needs a reference histogram")
-    elif method == "op":
+    if method == "op":
         combined = perturbation_method(levels.frequencies, reference, recipe.steps, recipe.sum_to_one)
     else:
         flat = levels.frequencies.reshape(-1, *levels.frequencies.shape[-2:])

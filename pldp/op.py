@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from pldp.protocol import Floats
+from pldp.mechanisms.protocol import Floats
 
 DEFAULT_STEPS = 20
 _TIE = 1e-15

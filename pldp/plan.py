@@ -1,9 +1,9 @@
-"""The plan: the spec resolved to who spends what on which mechanism, with integer thresholds. It sees only the spec."""
+"""The plan: the spec resolved to who spends what on which mechanism, with integer thresholds."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
@@ -11,19 +11,17 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from pldp.allocation import optimal_shares, split
-from pldp.brr import BRR
-from pldp.exact import BITS, SCALE, float_above, log_above, within
+from pldp.exact import float_above, log_above, within
 from pldp.inference import Recipe
-from pldp.protocol import Counts, Floats, PureProtocol
+from pldp.leak import level_leak
+from pldp.mechanisms.krr import KRR
+from pldp.mechanisms.protocol import Counts, Floats, PureProtocol
+from pldp.mechanisms.registry import PROTOCOLS
 from pldp.simulate import whole_counts
-from pldp.spec import Category, Crosstab, Ratio, Spec
+from pldp.spec import Ratio
 
 FAMILY = 1e-5
 """The most probable all gates together are to refuse a correct release; half of it is the homogeneity test's."""
-
-PROTOCOLS: dict[str, type[BRR]] = {BRR.name: BRR}
-"""By the name a spec and a plan give them. A protocol is a dataclass: its fields are the plan's parameters."""
 
 
 class Frozen(BaseModel):
@@ -74,6 +72,19 @@ class AttributePlan(Frozen):
         return np.asarray(self.assumed)
 
 
+class HiddenPlan(Frozen):
+    """How the level itself is reported, and how much all reports of a user may tell about it."""
+
+    budget: Ratio
+    parameters: dict[str, int]
+    max_leak: Ratio
+
+    @cached_property
+    def protocol(self) -> KRR:
+        """k-RR over the levels: one report a user, repeated beside every value report that the level rules."""
+        return KRR(**self.parameters)
+
+
 class Plan(Frozen):
     """Everything the pipeline needs to know right of the trust boundary."""
 
@@ -88,6 +99,8 @@ class Plan(Frozen):
     expected_shares: tuple[float, ...]
     minimum_users: int = Field(ge=1)
     one_level_for_all: bool
+    hidden: HiddenPlan | None = None
+    """Where levels are hidden: one protocol an attribute, one unordered file of reports, nothing by level."""
     perturbed_by: Literal["vault", "clients"]
     """Who draws the reports: the holder of the vault on the users' behalf, or their own clients."""
 
@@ -104,75 +117,20 @@ class Plan(Frozen):
         """The most any user can spend, whatever levels they choose: mpldp Theorem 5."""
         return sum((max(level.budget for level in a.levels) for a in self.attributes), Fraction(0))
 
+    def leak(self, attributes: Sequence[AttributePlan] | None = None) -> Fraction | None:
+        """What reports tell about the level, as the worst ratio of probabilities at one value; None where public.
+
+        Of these attributes together with one report about the level; of the worst user, unless they are given.
+        """
+        if self.hidden is None:
+            return None
+        ruled = [[a] for a in self.attributes] if not self.one_level_for_all else [list(self.attributes)]
+        groups = ruled if attributes is None else [list(attributes)]
+        found = [level_leak([a.protocols for a in group], self.hidden.protocol) for group in groups]
+        bounded = [leak for leak in found if leak is not None]
+        if len(bounded) < len(found):
+            raise ValueError("hidden levels need one protocol and alphabet an attribute")
+        return max(bounded)
+
     def expected_sizes(self, users: int | None = None) -> Counts:
         return whole_counts(np.asarray(self.expected_shares), users or self.expected_users)
-
-
-def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
-    """Resolve a spec; `total` overrides its budget when a target error is being sought."""
-    total = total or spec.budget.total
-    if total * SCALE < 1:
-        # No threshold of a mechanism can express it, and doubles would underflow on the way there.
-        raise ValueError(f"a budget below 2^-{BITS} is too small to leave any signal")
-    published = spec.published
-    sizes = [len(spec.labels(attribute)) for attribute in published]
-    budgets = split(total, _shares(spec, sizes, float(total)))
-    choices = _strictest_first(spec)
-    shares = spec.expected.levels or spec.levels.assigned or dict.fromkeys(choices, Fraction(1, len(choices)))
-    return Plan(
-        name=spec.name,
-        total=total,
-        levels=tuple(choices),
-        attributes=tuple(
-            _attribute_plan(spec, attribute, budget) for attribute, budget in zip(published, budgets, strict=True)
-        ),
-        recipe=Recipe(
-            method=spec.combination.method,
-            postprocess=spec.postprocess,
-            disagreement=spec.combination.disagreement,
-            # A fallback costs only precision, so it may come early; a refusal shares the gates' false alarms.
-            alpha=spec.combination.alpha if spec.combination.disagreement == "sum" else FAMILY / 2 / len(published),
-            confidence=spec.intervals.confidence,
-            population=spec.intervals.target == "population",
-            steps=spec.combination.steps,
-            sum_to_one=spec.combination.sum_to_one,
-        ),
-        expected_users=spec.expected.users,
-        expected_shares=tuple(float(shares.get(level, 0)) for level in choices),
-        minimum_users=spec.gates.minimum_users,
-        one_level_for_all=not isinstance(spec.levels.column, dict),
-        perturbed_by="vault" if spec.source.reports is None else "clients",
-    )
-
-
-def _shares(spec: Spec, sizes: list[int], total: float) -> Floats:
-    allocation = spec.budget.allocation
-    if isinstance(allocation, dict):
-        stated = np.asarray([float(allocation[attribute.name]) for attribute in spec.published])
-        return stated / stated.sum()
-    if allocation == "equal":
-        return np.full(len(sizes), 1 / len(sizes))
-    return optimal_shares(total, sizes)
-
-
-def _strictest_first(spec: Spec) -> dict[str, Fraction]:
-    return dict(sorted(spec.levels.choices.items(), key=lambda choice: choice[1]))
-
-
-def _attribute_plan(spec: Spec, attribute: Category | Crosstab, budget: Fraction) -> AttributePlan:
-    values = spec.labels(attribute)
-    levels = []
-    for level, share in _strictest_first(spec).items():
-        protocol = PROTOCOLS[spec.mechanism].for_budget(len(values), budget * share)
-        levels.append(
-            LevelPlan(level=level, budget=budget * share, mechanism=spec.mechanism, parameters=asdict(protocol))
-        )
-    assumed = attribute.assumed or (Fraction(1, len(values)),) * len(values)
-    return AttributePlan(
-        name=attribute.name,
-        parts=tuple(part.name for part in spec.parts(attribute)),
-        values=values,
-        budget=budget,
-        levels=tuple(levels),
-        assumed=tuple(float(share) for share in assumed),
-    )

@@ -17,9 +17,13 @@ from pldp.combine import (
     noise_variances,
     spread,
 )
+from pldp.hidden import auem, self_calibrated
 from pldp.inference import Recipe, apply
-from pldp.plan import AttributePlan, Plan
-from pldp.protocol import Counts, Floats
+from pldp.likelihood import table_blocks
+from pldp.mechanisms.krr import KRR
+from pldp.mechanisms.protocol import Counts, Floats
+from pldp.mixture import correct_em
+from pldp.plan import AttributePlan, HiddenPlan, Plan
 from pldp.simulate import draw_levels, draw_support, whole_counts
 
 SIMULATIONS = 400
@@ -76,6 +80,26 @@ def _simulate(attribute: AttributePlan, counts: Counts, sizes: Counts, rng: np.r
     return estimate_levels(draw_support(dealt, attribute.protocols, rng), sizes, attribute.protocols)
 
 
+def predict_hidden(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, frequency: Floats) -> dict[str, Floats]:
+    """Standard errors per value by method where levels are hidden, from the counts to be expected.
+
+    `em` only where distinct reports are few (k-RR); elsewhere it is no worse than the others.
+    """
+    protocols, report = attribute.protocols, hidden.protocol
+    n_users = int(sizes.sum())
+    telling = np.full((sizes.size, sizes.size), report.q) + np.eye(sizes.size) * report.gap
+    supported = np.stack([protocol.q + frequency * protocol.gap for protocol in protocols])
+    told = np.rint(sizes @ telling).astype(np.int64)
+    joint = np.rint(telling.T @ (sizes[:, None] * supported)).astype(np.int64)
+    errors = {"auem": auem(joint, told, protocols, report).standard_error}
+    if isinstance(protocols[0], KRR):
+        fitted = correct_em(table_blocks(protocols, joint), protocols, report)
+        errors["em"] = fitted.standard_error
+    elif attribute.levels[0].mechanism == "brr" and frequency.size > 2:
+        errors["self-calibrated"] = self_calibrated(joint.sum(axis=0), n_users, protocols).standard_error
+    return errors
+
+
 def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> tuple[LevelCost, ...]:
     n_users = int(sizes.sum())
     told = [
@@ -94,7 +118,13 @@ def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> t
 
 
 def worst_error(plan: Plan, users: int | None = None) -> float:
-    """The largest typical standard error over attributes, before post-processing (of `oc+` for `op`)."""
+    """The largest typical standard error over attributes, before post-processing.
+
+    Of `oc+` where the method has no formula; where levels are hidden, of the method or else of `auem`.
+    """
+    if plan.hidden is not None:
+        found = [predict_hidden(a, plan.hidden, plan.expected_sizes(users), a.frequencies) for a in plan.attributes]
+        return max(typical(errors.get(plan.recipe.method, errors["auem"])) for errors in found)
     method = plan.recipe.method if plan.recipe.method in LINEAR_METHODS else "oc+"
     sizes = plan.expected_sizes(users)
     return max(typical(predict_linear(a, method, sizes, a.frequencies)) for a in plan.attributes)

@@ -1,4 +1,4 @@
-"""The only source of randomness: an AES-CTR keystream, and exact Bernoulli bits made from it.
+"""The only source of randomness: an AES-CTR keystream, exact Bernoulli bits and uniform integers made from it.
 
 A release keys its stream from the kernel; an evaluation may key one from a seed. Everything else is the same code.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -22,6 +22,8 @@ _BUFFER_BYTES = 1 << 20  # fits the second-level cache; smaller ones pay more pe
 _BLOCK_BYTES = 16
 _DIGITS = 8  # decided at a time
 _CHUNK_WORDS = _BUFFER_BYTES // 8 // _DIGITS
+_CHUNK_INTEGERS = 1 << 15  # so that their products stay in the cache
+_FEW = 1 << 12  # of 2^16 words
 _ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
@@ -106,3 +108,35 @@ def _compare(threshold: int, first: int, tied: Words | np.uint64, less: Words, s
             np.bitwise_xor(less, tied, out=less)
         tied = np.bitwise_and(tied, word, out=word)
     return word
+
+
+def uniform_below(bound: int, count: int, stream: Keystream) -> NDArray[np.uint32]:
+    """`count` integers, each exactly uniform below `bound`, from 1 to 2^32.
+
+    Lemire's multiplication: a word x of b bits gives ⌊x · bound / 2^b⌋. Every result has ⌊2^b / bound⌋ words or one
+    more; the surplus are the words whose product leaves a remainder below 2^b mod bound, and those are drawn again.
+    """
+    if not 1 <= bound <= 1 << 32:
+        raise ValueError(f"bound must lie between 1 and 2^32 (got {bound})")
+    # Words of 16 bits are cheaper, where few of them are drawn again.
+    bits = 16 if (1 << 16) % bound < _FEW else 32
+    surplus = (1 << bits) % bound
+    out = np.empty(count, dtype=np.uint32)
+    for start in range(0, count, _CHUNK_INTEGERS):
+        part = out[start : start + _CHUNK_INTEGERS]
+        again = np.flatnonzero(_multiply(bound, bits, part, stream) < surplus)
+        while again.size:
+            redrawn = np.empty(again.size, dtype=np.uint32)
+            remainders = _multiply(bound, bits, redrawn, stream)
+            part[again] = redrawn
+            again = again[remainders < surplus]
+    return out
+
+
+def _multiply(bound: int, bits: int, out: NDArray[np.uint32], stream: Keystream) -> NDArray[Any]:
+    """Put ⌊x · bound / 2^bits⌋ of random words x into `out`; returns what the division leaves."""
+    words = stream.words(-(-out.size * bits // 64)).view(f"u{bits // 8}")[: out.size]
+    products = words.astype(f"u{bits // 4}")
+    np.multiply(products, bound, out=products)
+    np.right_shift(products, bits, out=out, casting="unsafe")
+    return products.astype(words.dtype)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pldp.protocol import Counts, Floats, PureProtocol
+from pldp.mechanisms.protocol import Counts, Floats, PureProtocol
 
 
 def whole_counts(frequency: Floats, n_users: int) -> Counts:

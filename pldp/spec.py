@@ -27,7 +27,10 @@ MAX_VALUES = 10_000
 MAX_BUDGET = 1_000
 MAX_USERS = 1_000_000_000
 CROSS = " × "
+PUBLIC_METHODS = ("sum", "oc", "oc+", "op", "op-exact", "em")
+HIDDEN_METHODS = ("em", "auem", "self-calibrated", "emoa-paper")
 
+Mechanism = Literal["auto", "krr", "brr", "oue", "olh", "subset"]
 Ratio = Annotated[Fraction, BeforeValidator(parse_ratio), PlainSerializer(str)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Text = Annotated[str, Field(min_length=1), AfterValidator(lambda text: _writable(text))]
@@ -121,6 +124,7 @@ class Category(Model):
     missing: Value | None = None
     other: Value | None = None
     assumed: tuple[Ratio, ...] | None = None
+    mechanism: Mechanism | None = None
     only_in_crosstabs: bool = False
 
     @model_validator(mode="after")
@@ -141,6 +145,7 @@ class Crosstab(Model):
     name: Name
     of: Annotated[tuple[Name, ...], Field(min_length=2, max_length=4)]
     assumed: tuple[Ratio, ...] | None = None
+    mechanism: Mechanism | None = None
 
 
 def _kind(value: Any) -> str:
@@ -186,7 +191,13 @@ class Levels(Model):
     column: Text | dict[Name, Text] | None = None
     assigned: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
     missing: Name | None = None
-    visibility: Literal["public"] = "public"
+    visibility: Literal["public", "hidden"] = "public"
+    epsilon_p: Annotated[Ratio, Field(gt=0, le=MAX_BUDGET)] | None = None
+    max_leak: Annotated[Ratio, Field(gt=0, le=MAX_BUDGET)] | None = None
+
+    @property
+    def hidden(self) -> bool:
+        return self.visibility == "hidden"
 
     @property
     def strictest(self) -> str:
@@ -199,6 +210,16 @@ class Levels(Model):
         if self.missing is not None and self.missing not in self.choices:
             raise ValueError(f"missing must be one of choices (got {self.missing!r})")
         _check_shares("assigned", self.assigned, self.choices)
+        given = (self.epsilon_p is not None, self.max_leak is not None)
+        if self.hidden and given != (True, True):
+            raise ValueError(
+                "visibility: hidden needs epsilon_p, the budget of the report about the level, and max_leak, the most "
+                "that all reports of a user may tell about it"
+            )
+        if not self.hidden and any(given):
+            raise ValueError("epsilon_p and max_leak go with visibility: hidden")
+        if self.hidden and len(self.choices) == 1:
+            raise ValueError("visibility: hidden needs at least two choices: a single level tells nothing")
         return self
 
 
@@ -233,7 +254,9 @@ class Reference(Model):
 
 
 class Combination(Model):
-    method: Literal["sum", "oc", "oc+", "op", "op-exact"] = "oc+"
+    """`method` is oc+ unless given, em where levels are hidden."""
+
+    method: Literal["sum", "oc", "oc+", "op", "op-exact", "em", "auem", "self-calibrated", "emoa-paper"] | None = None
     disagreement: Literal["sum", "refuse"] = "sum"
     alpha: Annotated[float, Field(gt=0, le=0.2)] = 1e-3
     reference: Reference | None = None
@@ -242,7 +265,7 @@ class Combination(Model):
 
     @model_validator(mode="after")
     def _referenced(self) -> Self:
-        if self.method.startswith("op") and self.reference is None:
+        if self.method in ("op", "op-exact") and self.reference is None:
             raise ValueError(f"method {self.method} needs a reference: public, previous, or truth in an evaluation")
         return self
 
@@ -266,14 +289,19 @@ class Spec(Model):
     attributes: Annotated[tuple[Attribute, ...], Field(min_length=1, max_length=200)]
     budget: Budget
     levels: Levels
-    mechanism: Literal["brr"] = "brr"
+    mechanism: Mechanism = "auto"
+    report_bytes: Annotated[Whole, Field(ge=1, le=MAX_VALUES)] | None = None
     expected: Expected = Expected()
     combination: Combination = Combination()
-    postprocess: Literal["none", "clip", "norm-sub"] = "norm-sub"
+    postprocess: Literal["none", "clip", "norm-sub", "norm-mul", "base-cut"] = "norm-sub"
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()
     schedule: Schedule | None = None
+
+    @property
+    def method(self) -> str:
+        return self.combination.method or ("em" if self.levels.hidden else "oc+")
 
     @property
     def published(self) -> tuple[Category | Crosstab, ...]:
@@ -326,4 +354,23 @@ class Spec(Model):
         if isinstance(self.levels.column, dict) and set(self.levels.column) != categories:
             raise ValueError("levels.column must name a column for every category attribute, or one for all")
         _check_shares("expected.levels", self.expected.levels, self.levels.choices)
+        if self.levels.hidden and isinstance(self.levels.column, dict) and len(categories) < len(self.attributes):
+            raise ValueError(
+                "levels.column must be one column for all attributes where levels are hidden and attributes are "
+                "crossed: a cross-tab's reports would tell about several levels"
+            )
+        known = HIDDEN_METHODS if self.levels.hidden else PUBLIC_METHODS
+        if self.method not in known:
+            raise ValueError(
+                f"combination.method must be one of {', '.join(known)} with levels.visibility: "
+                f"{self.levels.visibility} (got {self.method!r})"
+            )
+        small = [a.name for a in self.published if len(self.labels(a)) < 3]
+        if self.method == "self-calibrated" and small:
+            raise ValueError(
+                "combination.method: self-calibrated needs attributes of at least 3 values: of 2, the sum of the support "
+                f"tells nothing about the noise ({', '.join(small)}). Use em or auem"
+            )
+        if self.postprocess == "base-cut" and self.method not in ("sum", "oc", "oc+", "auem", "self-calibrated"):
+            raise ValueError(f"postprocess: base-cut does not go with combination.method {self.method!r}")
         return self

@@ -55,16 +55,35 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
             for attribute in plan.attributes
         ],
         "exposure": _exposure(plan),
+        "hidden_levels": _hidden(plan),
         "public": [
             "who took part",
-            "how many users chose each level, and which level a user chose",
+            *(["how many users chose each level, and which level a user chose"] if plan.hidden is None else []),
             "this statement, the spec and the plan",
         ],
         "assumptions": [
             _HOLDERS[plan.perturbed_by],
+            *(["levels are chosen independently of the value, and told as the plan says"] if plan.hidden else []),
             "every user answers once",
             "every further release of the same users spends its own budget on top of this one",
         ],
+    }
+
+
+def _hidden(plan: Plan) -> dict[str, Any] | None:
+    """What reports tell about the level that a user chose."""
+    leak = plan.leak()
+    if plan.hidden is None or leak is None:
+        return None
+    return {
+        "epsilon_p": float_above(plan.hidden.budget),
+        "exact_epsilon_p": log_above(plan.hidden.protocol.worst_ratio),
+        "exact_leak": log_above(leak),
+        "max_leak": float_above(plan.hidden.max_leak),
+        "meaning": (
+            "the most that all reports of a user together change the odds between two levels, at the same values; "
+            "epsilon_p alone would not bound it, for value reports tell about the level too"
+        ),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,14 +10,15 @@ from scipy.stats import norm
 
 from pldp.checks import homogeneity, unbiasedness
 from pldp.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
+from pldp.comparators import apldp, apldp_protocols, rcf, uniform_protocol
 from pldp.inference import Recipe, apply
+from pldp.mechanisms.protocol import Counts, Floats, PureProtocol
 from pldp.plan import AttributePlan
 from pldp.postprocess import postprocess
 from pldp.predict import predict_linear
-from pldp.protocol import Counts, Floats
 from pldp.simulate import draw_levels, draw_support
 
-_BATCH_CELLS = 4_000_000
+BATCH_CELLS = 4_000_000
 _OP, _OP_EXACT = "op, true reference", "op-exact, true reference"
 _EXACT_REPEATS = 200
 """`op-exact` solves a linear program a repetition, so it runs on the first few only."""
@@ -46,7 +48,7 @@ class Study:
     """Share of repetitions in which the homogeneity test fired at the recipe's alpha."""
 
 
-class _Errors:
+class Errors:
     """Running sums over repetitions."""
 
     def __init__(self, size: int) -> None:
@@ -76,6 +78,30 @@ class _Errors:
         )
 
 
+Comparator = Callable[[Counts, Levels, np.random.Generator], Floats]
+"""Estimates of every repetition from the true counts, (repeat, level, value), and our own level estimates."""
+
+
+def comparators_of(attribute: AttributePlan, sizes: Counts) -> dict[str, Comparator]:
+    """What others would have done with the same users and budgets; and what personalisation is worth."""
+    protocols = attribute.protocols
+    adaptive = apldp_protocols(len(attribute.values), [level.budget for level in attribute.levels])
+    one = {which: uniform_protocol(protocols, which) for which in ("strictest", "weakest")}
+    n_users = int(sizes.sum())
+
+    def apart(dealt: Counts, _: Levels, rng: np.random.Generator) -> Floats:
+        return apldp(estimate_levels(draw_support(dealt, adaptive, rng), sizes, adaptive))
+
+    def alike(protocol: PureProtocol) -> Comparator:
+        return lambda dealt, _, rng: protocol.estimate(protocol.sample_support(dealt.sum(axis=-2), rng), n_users)
+
+    return {
+        "rcf": lambda _, levels, __: rcf(levels),
+        "apldp": apart,
+        **{f"everybody at the {which} level": alike(protocol) for which, protocol in one.items()},
+    }
+
+
 def study_attribute(
     attribute: AttributePlan,
     recipe: Recipe,
@@ -97,11 +123,12 @@ def study_attribute(
     z = float(norm.ppf(0.5 + recipe.confidence / 2))
     plain = replace(recipe, postprocess="none")
     chosen = recipe.method if recipe.method in LINEAR_METHODS else "oc+"
-    names = [*LINEAR_METHODS, f"{chosen}, norm-sub", _OP, _OP_EXACT]
-    errors = {name: _Errors(counts.size) for name in names}
+    compared = comparators_of(attribute, sizes)
+    names = [*LINEAR_METHODS, f"{chosen}, norm-sub", _OP, _OP_EXACT, *compared]
+    errors = {name: Errors(counts.size) for name in names}
     fired = disagreed = done = 0
     while done < repeats:
-        batch = min(repeats - done, max(1, _BATCH_CELLS // level_counts.size))
+        batch = min(repeats - done, max(1, BATCH_CELLS // level_counts.size))
         if keep_levels:
             dealt = np.broadcast_to(level_counts, (batch, *level_counts.shape))
         else:
@@ -116,6 +143,8 @@ def study_attribute(
                 errors[f"{chosen}, norm-sub"].add(projected - truth, None, z)
             if method == "oc+":
                 disagreed += int((homogeneity(levels, combined.frequency) < recipe.alpha).sum())
+        for name, draw in compared.items():
+            errors[name].add(draw(dealt, levels, rng) - truth, None, z)
         errors[_OP].add(apply("op", plain, levels, truth) - truth, None, z)
         some = _EXACT_REPEATS - errors[_OP_EXACT].repeats
         if some > 0:

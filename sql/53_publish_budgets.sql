@@ -9,5 +9,9 @@ CREATE TABLE IF NOT EXISTS budgets (
     exact_epsilon DOUBLE NOT NULL, -- exact worst case of the realised probabilities, rounded up
     level_leak DOUBLE, -- what reports reveal about the level itself; null where levels are public
     share DOUBLE NOT NULL, -- the attribute's share of the total budget
-    n_users BIGINT -- users at this level; null where levels are hidden
+    n_users BIGINT, -- users at this level; null where levels are hidden
+    noise_own DOUBLE, -- variance of one report's estimate at the user's own value
+    noise_other DOUBLE, -- the same at any other value
+    covariance_slope DOUBLE, -- s: values with shares f, g have noise covariance -(s (f + g) + b) in one report
+    covariance_base DOUBLE -- b; both are zero where a mechanism perturbs every value on its own
 )

@@ -35,19 +35,45 @@ problem AS (
         WHEN NOT EXISTS (FROM wanted) THEN 'a group needs at least one value'
         WHEN (SELECT n FROM unknown) > 0
             THEN 'attribute "' || wanted_attribute || '" has no value ' || (SELECT names FROM unknown)
-        -- Other mechanisms need the covariances between values, which are not published.
-        WHEN EXISTS (FROM cells WHERE mechanism NOT IN ('brr'))
-            THEN 'values of attribute "' || wanted_attribute || '" do not have independent noise'
     END AS sentence
 ),
-levels AS (
+-- What one report's noise is at values and between them; results of earlier versions know only mechanisms whose noise
+-- is the same at every value and independent between them.
+moments AS (
+    SELECT level, noise_own, noise_other, covariance_slope AS slope, covariance_base AS base
+    FROM budgets JOIN chosen USING (release_id)
+    WHERE attribute = wanted_attribute
+),
+sums AS (
     SELECT
+        level,
         any_value(n_reports)::DOUBLE AS n,
         sum(frequency) AS frequency,
-        any_value(n_reports) * sum(standard_error ** 2) AS noise,
+        greatest(least(sum(frequency), 1), 0) AS share,
+        any_value(n_reports) * avg(standard_error ** 2) AS noise,
         count(*) AS n_values
     FROM cells JOIN wanted USING (value)
     GROUP BY level
+),
+-- A user who holds one of the group's values, and any other (pldp/groups.py).
+groups AS (
+    SELECT
+        sums.*,
+        coalesce(noise_own, noise) AS own,
+        coalesce(noise_other, noise) AS other,
+        coalesce(slope, 0) + coalesce(base, 0) AS tie,
+        own + (n_values - 1) * (other - 2 * tie - (n_values - 2) * coalesce(base, 0)) AS member,
+        n_values * (other - (n_values - 1) * coalesce(base, 0)) AS stranger,
+        n_values = (SELECT count(DISTINCT value) FROM cells) AS everybody
+    FROM sums JOIN moments USING (level)
+),
+levels AS (
+    SELECT
+        n,
+        frequency,
+        n_values,
+        greatest(CASE WHEN everybody THEN member ELSE share * member + (1 - share) * stranger END, 1e-200) AS noise
+    FROM groups
 ),
 applied AS (
     SELECT CASE WHEN any_value(method) IN ('sum', 'oc') THEN any_value(method) ELSE 'oc+' END AS method

@@ -6,14 +6,19 @@ import csv
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from pldp.errors import SpecError
+from pldp.hidden_histogram import estimate_hidden
 from pldp.inference import Histogram, estimate_histogram
+from pldp.likelihood import maximum_likelihood
+from pldp.mechanisms.protocol import Floats
 from pldp.plan import Plan
-from pldp.protocol import Floats
+from tasks.blocks import blocks_of
+from tasks.count import Support
 from tasks.estimate import LevelEstimates
 from tasks.query import connect_published, statement
 from tasks.run import Run
@@ -24,24 +29,48 @@ References = Mapping[str, Floats]
 
 
 @stage(retries=2)
-def combine(run: Run, estimates: tuple[LevelEstimates, ...], references: References | None) -> tuple[Histogram, ...]:
+def combine(
+    run: Run,
+    supports: tuple[Support, ...],
+    estimates: tuple[LevelEstimates, ...],
+    references: References | None,
+    partitions: int,
+) -> tuple[Histogram, ...]:
     """The recipe of the plan, attribute by attribute.
 
     The bootstrap behind biased methods simulates from published numbers only, so its generator needs no secret;
     it follows from the release, and a resumed release gets the same errors (a seeded evaluation in any home).
     """
     plan = run.plan
+    if plan.hidden is not None:
+        report = plan.hidden.protocol
+        return tuple(
+            estimate_hidden(
+                support.counts,
+                support.n,
+                attribute.protocols,
+                report,
+                plan.recipe,
+                blocks_of(run, attribute, support, partitions),
+                _generator(run, attribute.name),
+            )
+            for attribute, support in zip(plan.attributes, supports, strict=True)
+        )
     histograms = []
-    for found in estimates:
+    for attribute, support, found in zip(plan.attributes, supports, estimates, strict=True):
         reference = None if references is None else references.get(found.attribute)
         recipe = plan.recipe
-        if reference is None and recipe.method.startswith("op"):
+        if reference is None and recipe.method in ("op", "op-exact"):
             recipe = replace(recipe, method="oc+")  # the first release of its name has no previous one
-        origin = run.release_id if run.seed is None else f"seed {run.seed}"
-        digest = hashlib.sha256(f"{origin} {found.attribute}".encode()).digest()
-        rng = np.random.default_rng(int.from_bytes(digest))
-        histograms.append(estimate_histogram(found.levels, recipe, reference, rng))
+        likelihood = partial(maximum_likelihood, blocks_of(run, attribute, support, partitions), attribute.protocols)
+        rng = _generator(run, attribute.name)
+        histograms.append(estimate_histogram(found.levels, recipe, reference, rng, likelihood))
     return tuple(histograms)
+
+
+def _generator(run: Run, attribute: str) -> np.random.Generator:
+    origin = run.release_id if run.seed is None else f"seed {run.seed}"
+    return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{origin} {attribute}".encode()).digest()))
 
 
 def references_of(run: Run, file: SpecFile) -> References | None:

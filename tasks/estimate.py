@@ -21,8 +21,10 @@ class LevelEstimates:
 
 @stage(retries=2)
 def estimate(run: Run, supports: tuple[Support, ...]) -> tuple[LevelEstimates, ...]:
-    """mpldp Algorithm 2 for every attribute."""
+    """mpldp Algorithm 2 for every attribute; where levels are hidden, no level has an estimate of its own."""
     plan = run.plan
+    if plan.hidden is not None:
+        return ()
     return tuple(
         LevelEstimates(
             attribute=attribute.name,

@@ -150,7 +150,7 @@ def _attribute(
         name=name,
         method=method,
         postprocess=str(rows["postprocess"][0]),
-        fallback=words.fallback(_get(spec, "combination", "method"), method),
+        fallback=words.fallback(_wanted(spec), method),
         n_reports=int(rows["n_reports"][0]),
         n_values=n_values,
         unreliable=n_values - int(rows["reliable"].sum()),
@@ -225,6 +225,12 @@ def _templates() -> jinja2.Environment:
     }
     environment.globals |= {"METHODS": words.METHODS, "POSTPROCESSES": words.POSTPROCESSES}
     return environment
+
+
+def _wanted(spec: dict[str, Any] | None) -> str | None:
+    """The method that a spec asks for, in words or by saying nothing."""
+    hidden = _get(spec, "levels", "visibility") == "hidden"
+    return None if spec is None else _get(spec, "combination", "method") or ("em" if hidden else "oc+")
 
 
 def _get(spec: dict[str, Any] | None, section: str, field: str) -> Any:

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pldp.mechanisms.protocol import PureProtocol, Reports, Values
 from pldp.plan import Plan
-from pldp.protocol import Reports
+from pldp.randomness import Keystream
 from tasks.home import draft_of, link
 from tasks.ingest import key_range
 from tasks.query import connect, statement
@@ -48,7 +49,55 @@ def perturb(run: Run, level: str, batch: Sequence[int], partitions: int) -> int:
     return drawn
 
 
-def _file(run: Run, plan: Plan, attribute: int, level: str, partition: int) -> Path:
+@stage()
+def perturb_hidden(run: Run, batch: Sequence[int], partitions: int) -> int:
+    """The same where levels are hidden: everybody of a partition at once, and beside each report one about the level.
+
+    The report about the level is drawn once a user and committed before any value report: it stands beside the reports
+    on all attributes that the level rules, and a rerun repeats it instead of drawing a second one.
+    """
+    plan = run.plan
+    drawn = 0
+    with connect(run.vault, read_only=True) as vault:
+        for partition in batch:
+            for level_field, attributes in _by_level_field(plan).items():
+                missing = [i for i in attributes if not _file(run, plan, i, None, partition).exists()]
+                if not missing:
+                    continue
+                query = statement(
+                    "21_perturb_hidden", values=", ".join(f"value_{i}" for i in missing), level=f"level_{level_field}"
+                )
+                columns = vault.execute(query, key_range(partition, partitions)).fetchnumpy()
+                levels = np.asarray(columns["level"], dtype=np.uint16)
+                ruled = None if plan.one_level_for_all else plan.attributes[level_field].name
+                told = _level_reports(run, ruled, partition, levels)
+                for i in missing:
+                    attribute = plan.attributes[i]
+                    values = np.asarray(columns[f"value_{i}"], dtype=np.uint16)
+                    stream = run.stream(attribute.name, "hidden", partition)
+                    reports = perturb_mixed(attribute.protocols, levels, values, stream)
+                    drawn += write_reports(_file(run, plan, i, None, partition), reports, told)
+    return drawn
+
+
+def _level_reports(run: Run, attribute: str | None, partition: int, levels: Values) -> Reports:
+    path = run.level_file(attribute, partition)
+    hidden = run.plan.hidden
+    if not path.exists() and hidden is not None:
+        write_reports(path, hidden.protocol.perturb(levels, run.stream("levels", attribute or "", partition)))
+    return read_reports(path)
+
+
+def perturb_mixed(protocols: Sequence[PureProtocol], levels: Values, values: Values, stream: Keystream) -> Reports:
+    """Every user's value at that user's level, in the users' order; reports of all levels look alike."""
+    reports = np.empty((values.size, protocols[0].report_bytes), dtype=np.uint8)
+    for code, protocol in enumerate(protocols):
+        own = np.flatnonzero(levels == code)
+        reports[own] = protocol.perturb(values[own], stream)
+    return reports
+
+
+def _file(run: Run, plan: Plan, attribute: int, level: str | None, partition: int) -> Path:
     return run.report_file(plan.attributes[attribute].name, level, partition)
 
 
@@ -59,29 +108,34 @@ def _by_level_field(plan: Plan) -> dict[int, list[int]]:
     return {i: [i] for i in range(len(plan.attributes))}
 
 
-def write_reports(path: Path, reports: Reports) -> int:
-    """Commit reports exclusively: one row a user, fixed width, nothing else. How many this call committed."""
-    n, width = reports.shape
-    column = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(width), n, [None, pa.py_buffer(np.ascontiguousarray(reports))]
-    )
+def write_reports(path: Path, reports: Reports, told: Reports | None = None) -> int:
+    """Commit reports exclusively: one row a user, fixed width, nothing else. How many this call committed.
+
+    `told` are the reports about hidden levels, which then stand beside them.
+    """
+    columns = {"report": _column(reports)} if told is None else {"level": _column(told), "report": _column(reports)}
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = draft_of(path)
     try:
         # Noise does not compress, and statistics or dictionaries of it tell nobody anything.
-        pq.write_table(
-            pa.table({"report": column}), draft, compression="none", use_dictionary=False, write_statistics=False
-        )
+        pq.write_table(pa.table(columns), draft, compression="none", use_dictionary=False, write_statistics=False)
         with draft.open("rb") as handle:
             os.fsync(handle.fileno())
-        return n if link(draft, path) else 0
+        return len(reports) if link(draft, path) else 0
     finally:
         draft.unlink(missing_ok=True)
 
 
-def read_reports(path: Path) -> Reports:
-    """The reports of one committed file, (user, byte)."""
-    return as_reports(pq.read_table(path, memory_map=False)["report"].combine_chunks())
+def _column(reports: Reports) -> pa.FixedSizeBinaryArray:
+    n, width = reports.shape
+    return pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(width), n, [None, pa.py_buffer(np.ascontiguousarray(reports))]
+    )
+
+
+def read_reports(path: Path, column: str = "report") -> Reports:
+    """The reports of one committed file, (user, byte); `level` for those about hidden levels."""
+    return as_reports(pq.read_table(path, columns=[column], memory_map=False)[column].combine_chunks())
 
 
 def as_reports(column: pa.FixedSizeBinaryArray) -> Reports:

@@ -90,6 +90,8 @@ def _replace(home: Home, release_id: str, rows: Mapping[str, pl.DataFrame]) -> N
             draft.chmod(0o600)
         with connect(draft) as connection:
             connection.execute("BEGIN")
+            for name in names("49"):
+                connection.execute(statement(name))
             for name in names("5"):
                 create = statement(name)
                 connection.execute(create)

@@ -16,7 +16,7 @@ from tasks.home import Home
 from tasks.query import connect_published, statement
 
 UNFINISHED = "unfinished"
-_TABLES = ("releases", "histograms", "level_estimates", "budgets", "validations")
+_TABLES = ("releases", "histograms", "level_estimates", "level_shares", "budgets", "validations")
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class PublishedRelease:
     releases: pl.DataFrame
     histograms: pl.DataFrame
     level_estimates: pl.DataFrame
+    level_shares: pl.DataFrame
     budgets: pl.DataFrame
     validations: pl.DataFrame
     plan_matches: bool
@@ -86,8 +87,12 @@ def read_release(home: Path, wanted: str) -> PublishedRelease:
         raise NotFound(f"{home}: no release {wanted!r} here. `pldp releases --home {home}` lists them.")
     release_id = str(found["release_id"][0])
     with connect_published(Home(home).results) as connection:
+        # Results of an earlier version lack the tables that came later.
+        there = {row[0] for row in connection.execute(statement("86_analyst_tables")).fetchall()}
         frames = {
             table: connection.sql(statement(f"80_show_{table}"), params={"release_id": release_id}).pl()
+            if table in there
+            else pl.DataFrame()
             for table in _TABLES
         }
     folder = Home(home).releases / release_id

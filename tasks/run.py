@@ -62,8 +62,14 @@ class Run:
         """A fresh stream for one task run; the kernel's in a release."""
         return Keystream.secure() if self.seed is None else Keystream.seeded(self.seed, *labels)
 
-    def report_file(self, attribute: str, level: str, partition: int) -> Path:
-        return self.reports / f"attribute={attribute}" / f"level={level}" / f"{partition:05d}.parquet"
+    def report_file(self, attribute: str, level: str | None, partition: int) -> Path:
+        """Reports of one attribute and level; of all levels where they are hidden (None)."""
+        folder = self.reports / f"attribute={attribute}"
+        return (folder if level is None else folder / f"level={level}") / f"{partition:05d}.parquet"
+
+    def level_file(self, attribute: str | None, partition: int) -> Path:
+        """Hidden levels: the reports about the level itself, of one attribute or of all (None)."""
+        return self.reports / ("levels" if attribute is None else f"levels={attribute}") / f"{partition:05d}.parquet"
 
 
 @lru_cache(maxsize=8)
@@ -81,6 +87,11 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
         raise SpecError(
             f"{file.path}: combination.reference.kind must be public or previous in a release (got 'truth'): "
             "the true histogram is private. Use `pldp evaluate`. Nothing was run."
+        )
+    if not evaluation and file.plan.recipe.method == "emoa-paper":
+        raise SpecError(
+            f"{file.path}: combination.method must not be emoa-paper in a release: it is wrong, and here to be "
+            "compared with. Use em, or `pldp evaluate`. Nothing was run."
         )
     if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot):
         raise SpecError(f"slot must be 1 to 64 letters, digits or _.:+- (got {slot!r}). Nothing was run.")

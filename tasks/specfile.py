@@ -14,7 +14,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from pldp.errors import SpecError
-from pldp.plan import Plan, make_plan
+from pldp.plan import Plan
+from pldp.resolve import make_plan
 from pldp.spec import Category, Crosstab, Spec
 from tasks import plainyaml
 
@@ -102,9 +103,7 @@ def load_spec(path: Path, source: Path | None = None) -> SpecFile:
         more = [f"… and {len(found) - _LINES} more"] if len(found) > _LINES else []
         raise SpecError("\n".join(f"{path}: {line}" for line in found[:_LINES] + more) + f"\n{NOTHING}") from None
     except ValueError as error:
-        raise SpecError(
-            f"{path}: budget.total: {error}. Raise it, or the smallest share that it is cut by. {NOTHING}"
-        ) from None
+        raise SpecError(f"{path}: {error}. {NOTHING}") from None
     return SpecFile(path=path, spec=spec, plan=plan)
 
 

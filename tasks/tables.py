@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from pldp.combine import noise_variances
-from pldp.exact import float_above
+from pldp.exact import float_above, log_above
+from pldp.hidden import level_shares
 from pldp.inference import RELIABLE, Histogram
 from pldp.plan import Plan
 from tasks.count import Support
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
     from expectations.runner import Verdict
 
 
-def histogram_rows(
-    plan: Plan, estimates: tuple[LevelEstimates, ...], histograms: tuple[Histogram, ...]
-) -> pl.DataFrame:
+def histogram_rows(plan: Plan, supports: tuple[Support, ...], histograms: tuple[Histogram, ...]) -> pl.DataFrame:
     frames = []
-    for attribute, found, histogram in zip(plan.attributes, estimates, histograms, strict=True):
-        n_reports = found.levels.n_reports
+    for attribute, support, histogram in zip(plan.attributes, supports, histograms, strict=True):
+        n_reports = int(support.n.sum())
         unbiased = histogram.unbiased
         frame = pl.DataFrame(
             {
@@ -73,10 +72,25 @@ def level_rows(plan: Plan, estimates: tuple[LevelEstimates, ...]) -> pl.DataFram
     return pl.concat(frames)
 
 
+def share_rows(plan: Plan, supports: tuple[Support, ...]) -> pl.DataFrame:
+    """Hidden levels: how many chose each, from the reports about the level alone."""
+    schema = {"attribute": pl.String, "level": pl.String, "share": pl.Float64, "standard_error": pl.Float64}
+    if plan.hidden is None:
+        return pl.DataFrame(schema=schema)
+    frames = []
+    for support in supports[:1] if plan.one_level_for_all else supports:
+        found = level_shares(support.n, plan.hidden.protocol)
+        ruled = [None if plan.one_level_for_all else support.attribute] * len(plan.levels)
+        columns = (ruled, plan.levels, found.frequency, found.standard_error)
+        frames.append(pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema))
+    return pl.concat(frames)
+
+
 def budget_rows(plan: Plan, supports: tuple[Support, ...] | None = None) -> pl.DataFrame:
     """Who spends what; without supports (a plan has none yet) nobody has chosen a level."""
     rows = []
     for i, attribute in enumerate(plan.attributes):
+        leak = plan.leak([attribute])
         for j, level in enumerate(attribute.levels):
             rows.append(
                 {
@@ -86,9 +100,10 @@ def budget_rows(plan: Plan, supports: tuple[Support, ...] | None = None) -> pl.D
                     "mechanism": level.mechanism,
                     "nominal_epsilon": level.nominal_epsilon,
                     "exact_epsilon": level.exact_epsilon,
-                    "level_leak": None,
+                    "level_leak": None if leak is None else log_above(leak),
                     "share": float_above(attribute.budget / plan.total),
-                    "n_users": None if supports is None else int(supports[i].n[j]),
+                    "n_users": None if supports is None or leak is not None else int(supports[i].n[j]),
+                    **level.protocol.moments,
                 }
             )
     return pl.DataFrame(rows, schema_overrides={"level_leak": pl.Float64, "n_users": pl.Int64})

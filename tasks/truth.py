@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pldp.protocol import Counts
+from pldp.mechanisms.protocol import Counts
 from tasks.query import connect, statement
 from tasks.run import Run
 from tasks.stage import stage

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pldp.inference import Histogram
-from pldp.protocol import Floats
+from pldp.mechanisms.protocol import Floats
 from tasks.count import Support, Tally
 from tasks.estimate import LevelEstimates
 from tasks.ingest import Ingested

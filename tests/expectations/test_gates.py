@@ -17,10 +17,10 @@ from great_expectations import expectations as gxe
 
 from expectations.gates import UNBIASED_ALPHA, Evidence, Gate, all_gates
 from expectations.runner import Verdict, run_gates
-from pldp.brr import BRR
 from pldp.combine import estimate_levels
+from pldp.mechanisms.protocol import Floats
+from pldp.mechanisms.unary import BRR
 from pldp.plan import FAMILY, LevelPlan, Plan
-from pldp.protocol import Floats
 from tasks.combine import combine
 from tests.tasks.conftest import Staged, stage_run
 
@@ -245,7 +245,7 @@ def test_a_mechanism_with_another_budget_is_noticed(tmp_path: Path) -> None:
         wrong.append(replace(estimates, levels=estimate_levels(support.counts, support.n, protocols)))
     evidence = evidence_of(found, found.truth)
     assert failed(evidence) == set()
-    histograms = combine.fn(found.run, tuple(wrong), None)
+    histograms = combine.fn(found.run, found.supports, tuple(wrong), None, 1)
     assert "unbiased" in failed(replace(evidence, estimates=tuple(wrong), histograms=histograms))
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pldp.allocation import UNITS, brr_variance, optimal_shares, split
-from pldp.brr import BRR
+from pldp.mechanisms.unary import BRR
 from tests.pldp.world import BUDGETS, PAPER_CELLS
 
 CELLS = st.lists(st.integers(1, 10_000), min_size=1, max_size=12)

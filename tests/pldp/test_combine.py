@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pldp.brr import BRR
 from pldp.combine import (
     LINEAR_METHODS,
     Combined,
@@ -18,7 +17,8 @@ from pldp.combine import (
     linear_weights,
     spread,
 )
-from pldp.protocol import Counts, Floats
+from pldp.mechanisms.protocol import Counts, Floats
+from pldp.mechanisms.unary import BRR
 from pldp.simulate import draw_support, whole_counts
 from tests.pldp.world import attribute_plan, simulate, thirds, z_bound, zipf
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pldp.brr import BRR
-from pldp.combine import LINEAR_METHODS, Levels, combine_linear
-from pldp.groups import combine_group
+from pldp.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
+from pldp.groups import combine_group, group_noise
+from pldp.mechanisms.protocol import Floats
+from pldp.mechanisms.registry import PROTOCOLS
 from pldp.postprocess import project_to_simplex
-from pldp.protocol import Floats
+from pldp.simulate import draw_levels, draw_support, whole_counts
 from tests.pldp.world import attribute_plan, simulate, z_bound, zipf
 
 VALUES, N_USERS, REPEATS = 6, 10_000, 4000
@@ -62,18 +63,46 @@ def test_sums_of_groups_add_up_where_weights_do_not_depend_on_the_value(seed: in
         assert parts == pytest.approx(combine_linear(method, levels).frequency.sum(axis=-1), abs=1e-12)
 
 
-class Dependent(BRR):
-    """Stands for a protocol whose cells sum to one."""
+@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("budget", [Fraction(1, 2), Fraction(3), Fraction(12)], ids=str)
+def test_noise_of_a_group_is_the_sum_of_its_covariances(name: str, budget: Fraction, seed: int) -> None:
+    """Against the whole matrix, user by user: E[1_i 1_j] − E[1_i] E[1_j] of what one report supports, over (p − q)²."""
+    protocol = PROTOCOLS[name].for_budget(VALUES, budget)
+    share = np.random.default_rng(seed).dirichlet(np.ones(VALUES))
+    levels = Levels(share[None, :], np.array([10]), (protocol,))
+    p, q, (own, others) = protocol.exact_p, protocol.exact_q, protocol.exact_pairs
+    for members in GROUPS:
+        variance = 0.0
+        for holder in range(VALUES):
+            chance = [p if j == holder else q for j in range(VALUES)]
+            for i in members:
+                for j in members:
+                    both = chance[i] if i == j else own if holder in (i, j) else others
+                    variance += share[holder] * float((both - chance[i] * chance[j]) / (p - q) ** 2)
+        # Everybody together: where every report supports equally many values, nothing is left.
+        tolerance = 1e-9 * float(protocol.noise_variance(share).sum())
+        assert float(group_noise(levels, members)[0, 0]) == pytest.approx(variance, rel=1e-9, abs=tolerance)
 
-    @property
-    def free_cells(self) -> int:
-        return self.domain_size - 1
 
-
-def test_values_with_dependent_noise_are_refused() -> None:
-    dependent = Dependent.for_budget(3, Fraction(1))
-    with pytest.raises(ValueError, match="not independent"):
-        combine_group("oc+", Levels(np.full((1, 3), 1 / 3), np.array([10]), (dependent,)), [0, 1])
+@pytest.mark.parametrize("method", LINEAR_METHODS)
+@pytest.mark.parametrize("names", [("krr", "krr"), ("subset", "subset"), ("oue", "krr"), ("olh", "subset")])
+def test_a_group_has_the_stated_error_where_cells_are_tied(names: tuple[str, str], method: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    protocols = tuple(PROTOCOLS[name].for_budget(VALUES, Fraction(b)) for name, b in zip(names, (1, 2), strict=True))
+    counts, sizes = whole_counts(zipf(VALUES), 60_000), np.array([40_000, 20_000])
+    support = draw_support(draw_levels(counts, sizes, REPEATS, rng), protocols, rng)
+    levels = estimate_levels(support, sizes, protocols)
+    for members in GROUPS[:2]:
+        found = combine_group(method, levels, members)
+        error = found.frequency - counts[list(members)].sum() / 60_000
+        stated = np.mean(found.standard_error**2)
+        assert abs(error.mean()) < z_bound(2) * np.sqrt(stated / REPEATS)
+        assert abs(np.mean(error**2) / stated - 1) < SQUARES
+    if names[0] in ("krr", "subset"):
+        # Every report supports equally many of all values: their share is certain.
+        whole = combine_group(method, levels, range(VALUES))
+        assert whole.frequency == pytest.approx(1, abs=1e-9)
+        assert whole.standard_error == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pldp.combine import Levels, combine_linear
+from pldp.mechanisms.protocol import Floats
 from pldp.op import perturbation_method, smallest_maximum
-from pldp.protocol import Floats
 from tests.pldp.world import PAPER_CELLS, paper_attributes, simulate, zipf
 
 

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given, settings
 
 from pldp.exact import SCALE, within
-from pldp.plan import LevelPlan, Plan, make_plan
+from pldp.plan import LevelPlan, Plan
+from pldp.resolve import make_plan
 from tests.pldp.specs import make_spec
 from tests.pldp.world import BUDGETS, PAPER_CELLS
 
 
 def _paper_plan(total: object = 6) -> Plan:
     attributes = [{"name": f"of{size}", "values": [f"v{i}" for i in range(size)]} for size in PAPER_CELLS]
-    return make_plan(make_spec(attributes=attributes, budget={"total": total}))
+    return make_plan(make_spec(attributes=attributes, budget={"total": total}, mechanism="brr"))
 
 
 def test_the_papers_plan() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from pldp.combine import LINEAR_METHODS, combine_linear
 from pldp.inference import Recipe
-from pldp.plan import Plan, make_plan
+from pldp.plan import Plan
 from pldp.predict import (
     budget_for,
     level_costs,
@@ -18,6 +18,7 @@ from pldp.predict import (
     users_for,
     worst_error,
 )
+from pldp.resolve import make_plan
 from pldp.simulate import whole_counts
 from tests.pldp.specs import make_spec
 from tests.pldp.world import attribute_plan, paper_attributes, simulate, thirds, z_bound, zipf

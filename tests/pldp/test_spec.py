@@ -31,7 +31,8 @@ def test_defaults() -> None:
     assert spec.budget.allocation == "optimal"
     assert spec.levels.choices == {"high": Fraction(1, 3), "mid": Fraction(1, 2), "low": Fraction(1)}
     assert spec.levels.strictest == "high"
-    assert (spec.combination.method, spec.combination.disagreement, spec.postprocess) == ("oc+", "sum", "norm-sub")
+    assert (spec.method, spec.combination.disagreement, spec.postprocess) == ("oc+", "sum", "norm-sub")
+    assert (spec.mechanism, spec.levels.visibility) == ("auto", "public")
     assert [attribute.name for attribute in spec.published] == ["sex", "job", "both"]
     assert spec.retention.vault == "delete"
 
@@ -120,7 +121,24 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     ({"levels": {}}, "", "levels: needs either column"),
     ({"levels": {"assigned": {"low": 0.5, "mid": 0.4}}}, "levels", "assigned must sum to 1 (got 0.9)"),
     ({"levels": {"assigned": {"low": 0.5, "lo": 0.5}}}, "levels", "choices does not have: lo"),
-    (_levels(visibility="hidden"), "levels.visibility", "'public'"),
+    (_levels(visibility="secret"), "levels.visibility", "'public' or 'hidden'"),
+    (_levels(visibility="hidden"), "levels", "needs epsilon_p"),
+    (_levels(visibility="hidden", epsilon_p=1), "levels", "and max_leak"),
+    (_levels(visibility="hidden", epsilon_p=0, max_leak=3), "levels.epsilon_p", "greater than 0"),
+    (_levels(visibility="hidden", epsilon_p=float("inf"), max_leak=3), "levels.epsilon_p", "finite number"),
+    (_levels(visibility="hidden", epsilon_p=1, max_leak=-1), "levels.max_leak", "greater than 0"),
+    (_levels(visibility="hidden", epsilon_p=1, max_leak=3, choices={"only": 1}), "levels", "at least two choices"),
+    (_levels(epsilon_p=1), "levels", "go with visibility: hidden"),
+    (
+        {**_levels(visibility="hidden", epsilon_p=1, max_leak=3), "combination": {"method": "oc+"}},
+        "",
+        "must be one of em, auem, self-calibrated, emoa-paper",
+    ),
+    (
+        _levels(visibility="hidden", epsilon_p=1, max_leak=3, column={"sex": "l1", "job": "l2"}),
+        "",
+        "one column for all attributes",
+    ),
     ({"levels": {"column": {"sex": "x"}}}, "", "levels.column must name a column for every category"),
     ({"expected": {"levels": {"all": 1}}}, "", "expected.levels names levels"),
     ({"expected": {"levels": {"low": 0.5}}}, "", "expected.levels must sum to 1"),
@@ -171,12 +189,12 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     ({"combination": {"method": "op-exact"}}, "combination", "method op-exact needs a reference"),
     ({"combination": {"method": "op", "reference": {"kind": "public"}}}, "combination.reference", "needs path exactly"),
     ({"combination": {"method": "op", "reference": {"kind": "truth", "path": "x"}}}, "combination", "needs path"),
-    ({"combination": {"method": "em"}}, "combination.method", "'sum', 'oc'"),
+    ({"combination": {"method": "auem"}}, "", "must be one of sum, oc, oc+, op, op-exact, em"),
     ({"combination": {"alpha": 0}}, "combination.alpha", "greater than 0"),
     ({"combination": {"alpha": 0.3}}, "combination.alpha", "less than or equal to 0.2"),
     ({"combination": {"steps": 0}}, "combination.steps", "greater than or equal to 1"),
     ({"combination": {"disagreement": "ignore"}}, "combination.disagreement", "'sum' or 'refuse'"),
-    ({"postprocess": "round"}, "postprocess", "'none', 'clip' or 'norm-sub'"),
+    ({"postprocess": "round"}, "postprocess", "'none', 'clip', 'norm-sub'"),
     ({"mechanism": "rappor"}, "mechanism", "'brr'"),
     ({"intervals": {"confidence": 1}}, "intervals.confidence", "less than 1"),
     ({"intervals": {"confidence": float("nan")}}, "intervals.confidence", "less than 1"),

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from pldp.allocation import optimal_shares, split
-from pldp.brr import BRR
 from pldp.combine import Levels, estimate_levels
+from pldp.mechanisms.protocol import Counts, Floats
+from pldp.mechanisms.unary import BRR
 from pldp.plan import AttributePlan, LevelPlan
-from pldp.protocol import Counts, Floats
 from pldp.simulate import draw_levels, draw_support, whole_counts
 
 ALPHA = 1e-6

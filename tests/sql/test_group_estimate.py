@@ -14,7 +14,8 @@ import pytest
 
 from pldp.combine import estimate_levels, spread
 from pldp.groups import combine_group
-from pldp.plan import PROTOCOLS
+from pldp.mechanisms.protocol import PureProtocol
+from pldp.mechanisms.registry import PROTOCOLS
 from pldp.simulate import draw_levels, draw_support, whole_counts
 from tasks.estimate import LevelEstimates
 from tasks.query import names, statement
@@ -33,9 +34,11 @@ def results() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def estimates(budget: Fraction, sizes: tuple[int, ...], seed: int) -> LevelEstimates:
+def estimates(
+    budget: Fraction, sizes: tuple[int, ...], seed: int, protocols: tuple[PureProtocol, ...] | None = None
+) -> LevelEstimates:
     rng, n = np.random.default_rng(seed), np.array(sizes)
-    protocols = attribute_plan(VALUES, budget).protocols
+    protocols = protocols or attribute_plan(VALUES, budget).protocols
     counts = whole_counts(zipf(VALUES), int(n.sum()))
     support = draw_support(draw_levels(counts, n, 1, rng)[0], protocols, rng)
     chosen = tuple(level for level, size in zip(SHARES, sizes, strict=True) if size)
@@ -47,7 +50,8 @@ def publish(
 ) -> None:
     """What the macro reads of a release, as tasks/tables.py writes it."""
     levels = found.levels
-    noise = [np.sqrt(p.noise_variance(np.zeros(VALUES)) / n) for p, n in zip(levels.protocols, levels.n, strict=True)]
+    inside = np.clip(levels.frequencies, 0, 1)
+    noise = [np.sqrt(p.noise_variance(f) / n) for p, n, f in zip(levels.protocols, levels.n, inside, strict=True)]
     rows = pl.DataFrame(
         {
             "release_id": release,
@@ -62,6 +66,11 @@ def publish(
     )
     results.register("rows", rows.to_arrow())
     results.execute(statement("70_publish_rows", table="level_estimates"))
+    for level, protocol in zip(found.names, levels.protocols, strict=True):
+        results.execute(
+            "INSERT INTO budgets VALUES (?, ?, ?, 'user', ?, 1, 1, NULL, 1, NULL, ?, ?, ?, ?)",
+            [release, found.attribute, level, protocol.name, *protocol.moments.values()],
+        )
     name, status, day = changes.get("name", "r"), changes.get("status", "published"), changes.get("day", 1)
     results.execute(
         "INSERT INTO releases VALUES (?, ?, ?, make_timestamp(2026, 1, ?, 0, 0, 0), 7, 's', 'p', 'v')",
@@ -148,15 +157,17 @@ def test_nothing_is_left_out_in_silence(
         ).fetchall()
 
 
-def test_only_independent_noise_is_summed(results: duckdb.DuckDBPyConnection) -> None:
-    publish(results, estimates(Fraction(2), (500, 500, 500), 1), "oc+", mechanism="krr")
-    with pytest.raises(duckdb.InvalidInputException, match="do not have independent noise"):
-        ask(results, "r-1", "of7", ["v1"])
-
-
-def test_every_mechanism_with_independent_noise_is_known(results: duckdb.DuckDBPyConnection) -> None:
-    """Whoever adds a mechanism decides here whether its values can be summed."""
-    assert set(PROTOCOLS) == {"brr"}, "add it to sql/65_publish_group_estimate.sql if its bits are independent"
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_mechanism_has_its_covariance(name: str, results: duckdb.DuckDBPyConnection) -> None:
+    """Values of one report hang together in k-RR and subset selection: the macro knows as much as the pure function."""
+    protocols = tuple(PROTOCOLS[name].for_budget(VALUES, 2 * share) for share in SHARES.values())
+    found = estimates(Fraction(2), (500, 500, 500), 1, protocols)
+    publish(results, found, "oc+", mechanism=name)
+    for members in ([1], [0, 1], [2, 3, 6]):
+        row = ask(results, "r-1", "of7", [f"v{j}" for j in members])
+        expected = combine_group("oc+", found.levels, members)
+        assert row["frequency"] == pytest.approx(float(expected.frequency), rel=1e-12)
+        assert row["standard_error"] == pytest.approx(float(expected.standard_error), rel=1e-12)
 
 
 def test_groups_of_many_attributes_in_one_query(results: duckdb.DuckDBPyConnection) -> None:

@@ -89,7 +89,9 @@ def test_the_published_tables_are_those_of_the_design(results: duckdb.DuckDBPyCo
         "histograms": "release_id attribute value method postprocess frequency standard_error ci_low ci_high count "
         "unbiased_frequency n_reports reliable",
         "level_estimates": "release_id attribute level value mechanism frequency standard_error n_reports",
-        "budgets": "release_id attribute level unit mechanism nominal_epsilon exact_epsilon level_leak share n_users",
+        "level_shares": "release_id attribute level share standard_error",
+        "budgets": "release_id attribute level unit mechanism nominal_epsilon exact_epsilon level_leak share n_users "
+        "noise_own noise_other covariance_slope covariance_base",
         "validations": "release_id gate sentence passed observed bound false_alarm",
     }
     for table, wanted in expected.items():

@@ -85,7 +85,7 @@ def test_a_report_that_the_plan_cannot_make_is_refused_by_row(tmp_path: Path) ->
     reports[41] |= 0b1000_0000  # job has six values: bits 6 and 7 are padding
     path.unlink()
     write_reports(path, reports)
-    with pytest.raises(SourceError, match=r"level=mid/day-1\.parquet, row 42: is not a report"):
+    with pytest.raises(SourceError, match=r"level=mid/day-1\.parquet, row 42, column report: is not a report"):
         collect.fn(run, file)
 
 

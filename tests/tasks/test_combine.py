@@ -39,7 +39,7 @@ def test_histograms_follow_the_recipe(staged: Staged) -> None:
 
 
 def test_a_resumed_release_gets_the_same_errors(staged: Staged) -> None:
-    again = combine.fn(staged.run, staged.estimates, None)
+    again = combine.fn(staged.run, staged.supports, staged.estimates, None, staged.ingested.partitions)
     for one, other in zip(staged.histograms, again, strict=True):
         assert np.array_equal(one.standard_error, other.standard_error)
         assert np.array_equal(one.frequency, other.frequency)
@@ -48,7 +48,7 @@ def test_a_resumed_release_gets_the_same_errors(staged: Staged) -> None:
 def test_op_without_a_reference_is_oc_plus(tmp_path: Path) -> None:
     found = stage_run(tmp_path, combination={"method": "op", "reference": {"kind": "previous"}})
     assert {histogram.method for histogram in found.histograms} == {"op"}
-    assert {histogram.method for histogram in combine.fn(found.run, found.estimates, None)} == {"oc+"}
+    assert {h.method for h in combine.fn(found.run, found.supports, found.estimates, None, 1)} == {"oc+"}
 
 
 def public(folder: Path, content: str) -> Path:

@@ -16,7 +16,7 @@ from tests.people import opened, world
 
 def with_reports(folder: Path, partitions: int) -> tuple[Run, dict[tuple[str, str, int], np.ndarray]]:
     """A run whose reports are any bits; as (user, value) tables."""
-    run, _ = opened(world(folder), folder / "home")
+    run, _ = opened(world(folder, mechanism="brr"), folder / "home")
     rng = np.random.default_rng(4)
     tables = {}
     for attribute in run.plan.attributes:
@@ -34,6 +34,7 @@ def test_support_is_the_sum_of_the_bits(tmp_path: Path) -> None:
     tallies = count.fn(run, [0, 2]) + count.fn(run, [1])
     assert len(tallies) == len(tables)
     for tally in tallies:
+        assert tally.level is not None
         bits = tables[tally.attribute, tally.level, tally.partition]
         assert tally.n_reports == len(bits)
         assert np.array_equal(tally.support, bits.sum(axis=0))

@@ -20,7 +20,7 @@ from tests.tasks.conftest import Staged
 if TYPE_CHECKING:
     from expectations.runner import Verdict
 
-TABLES = {"releases", "histograms", "level_estimates", "budgets", "validations"}
+TABLES = {"releases", "histograms", "level_estimates", "level_shares", "budgets", "validations"}
 
 
 @pytest.fixture
@@ -55,7 +55,14 @@ def test_one_release_of_several(
     written = export_release(run.home.root, second.release_id, tmp_path / "second")
     assert "privacy.json" in written, "a refused release has spent too"
     heights = {table: pl.read_parquet(tmp_path / "second" / f"{table}.parquet").height for table in TABLES}
-    assert heights == {"releases": 1, "validations": 2, "histograms": 0, "level_estimates": 0, "budgets": 0}
+    assert heights == {
+        "releases": 1,
+        "validations": 2,
+        "histograms": 0,
+        "level_estimates": 0,
+        "level_shares": 0,
+        "budgets": 0,
+    }
 
 
 def test_nothing_is_overwritten_unless_by_force(run: Run, tmp_path: Path) -> None:

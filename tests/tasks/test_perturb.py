@@ -75,7 +75,7 @@ def test_a_weak_budget_shows_whose_report_is_whose(tmp_path: Path) -> None:
     """At ε = 500 hardly a bit is flipped, so reports show the values: the right ones, in another order each time."""
     people = pl.DataFrame({"id": range(600), "job": list(JOBS) * 100, "level": ["low"] * 600})
     attributes = [{"name": "job", "values": list(JOBS)}]
-    spec = world(tmp_path, people, attributes=attributes, budget={"total": 500})
+    spec = world(tmp_path, people, attributes=attributes, budget={"total": 500}, mechanism="brr")
     orders = []
     for slot in ("a", "b"):
         run, file = opened(spec, tmp_path / "home", slot)

@@ -68,7 +68,7 @@ def test_another_source_is_another_identity(tmp_path: Path) -> None:
         ({"combination": {"method": "op"}}, "method op needs a reference"),
         ({"combination": {"reference": {"kind": "public"}}}, "needs path exactly when kind is public"),
         ({"retention": {"vault": "burn"}}, "retention.vault: "),
-        ({"budget": {"total": 1e-18}}, "budget.total: "),
+        ({"budget": {"total": 1e-20}}, "budget.total: "),
     ],
 )
 def test_a_broken_rule_names_field_and_rule(sections: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
-from pldp.brr import BRR
 from pldp.exact import SCALE, exp_below, float_above, log_above, within
-from pldp.protocol import Counts, Floats, Values, estimate_shares
+from pldp.mechanisms.protocol import Counts, Floats, PureProtocol, Values
+from pldp.mechanisms.unary import BRR
 from pldp.randomness import Keystream, bernoulli_bits
 from pldp.simulate import whole_counts
 from tests.pldp.world import ALPHA, BUDGETS, z_bound
@@ -77,9 +78,8 @@ def test_estimate_inverts_the_expectation(counts: list[int], p: Fraction, q: Fra
         return
     n = sum(counts)
     expected: Any = np.array([count * p + (n - count) * q for count in counts], dtype=object)
-    exact_q: Any = q
-    exact_gap: Any = p - q
-    assert list(estimate_shares(expected, n, exact_q, exact_gap)) == [Fraction(count, n) for count in counts]
+    exact: Any = SimpleNamespace(q=q, gap=p - q)
+    assert list(PureProtocol.estimate(exact, expected, n)) == [Fraction(count, n) for count in counts]
 
 
 @pytest.mark.parametrize("keep", [0, 1, SCALE // 2, SCALE, SCALE + 1])
@@ -99,10 +99,7 @@ def test_noise_variance_is_the_papers(epsilon: float) -> None:
     protocol = BRR.for_budget(4, Fraction(str(epsilon)))
     truth = np.array([0.7, 0.2, 0.1, 0.0])
     assert protocol.noise_variance(truth) == pytest.approx(1 / (4 * np.sinh(epsilon / 4) ** 2), rel=1e-6)
-    diagonal, factor = protocol.covariance(truth)
-    assert np.diag(diagonal) - np.outer(factor, factor) == pytest.approx(
-        np.diag(protocol.noise_variance(truth)) + np.diag(truth) - np.outer(truth, truth)
-    )
+    assert protocol.ties == (0, 0)
     assert protocol.free_cells == protocol.domain_size == 4
 
 
@@ -258,11 +255,15 @@ def test_cells_of_a_report_are_independent(seed: int) -> None:
     assert np.abs(correlation[np.triu_indices(13, 1)]).max() * np.sqrt(n) < z_bound(78)
 
 
-@pytest.mark.parametrize("counts", [[3, 2, 0], [0, 0, 1], [10, 20, 30]])
-def test_total_law_has_the_sums_mean_and_variance(counts: list[int]) -> None:
+@pytest.mark.parametrize("counts", [[3, 2, 0], [0, 0, 1], [4, 5, 6]])
+def test_total_tail_bounds_the_exact_tail(counts: list[int]) -> None:
+    # Of all n · k bits n are own ones: the law of their sum does not depend on the data.
     protocol = BRR.for_budget(3, Fraction(1))
     n = sum(counts)
-    law = protocol.total_law(n)
-    mean = sum(c * protocol.p + (n - c) * protocol.q for c in counts)
-    assert sum(trials * p for trials, p in law) == pytest.approx(mean, rel=1e-12)
-    assert sum(trials * p * (1 - p) for trials, p in law) == pytest.approx(3 * n * protocol.p * protocol.q, rel=1e-12)
+    masses = np.ones(1)
+    for count in counts:
+        masses = np.convolve(masses, _support_law(protocol, count, n - count))
+    mean = n * (protocol.p + 2 * protocol.q)
+    for observed in range(3 * n + 1):
+        tail = masses[observed:].sum() if observed > mean else masses[: observed + 1].sum()
+        assert protocol.total_tail(observed, n) >= min(1.0, 2 * tail) * (1 - 1e-9)

@@ -1,0 +1,142 @@
+"""Aggregates: all profiles' programmes at once against a modelling layer, and the exact noise against plain NumPy's."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from fractions import Fraction
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from bench.common import Measure, cpu_medians, medians, publish
+from bench.peers import Peer, _interpreter
+from pldp.aggregates.budgets import allocate, caps, to_ticks, turning_point
+from pldp.aggregates.catalogue import Catalogue, Units
+from pldp.aggregates.objectives import MAE, MSE, Objective
+from pldp.aggregates.release import Mechanism
+from pldp.randomness import Keystream
+
+HERE = Path(__file__).resolve().parent
+LAYER = Peer("cvxpy", ("cvxpy", "clarabel"), 50, {})
+ATTRIBUTES = 18
+ITEMS = 300
+PROFILES = 10_000
+EPSILON = Fraction("0.05")
+USERS = 200_000
+KINDS = 100
+ROUNDS = 5
+SECONDS = 10.0
+REQUIRED = 10.0
+NOISE_REQUIRED = 0.2
+
+
+def main() -> bool:
+    rng = np.random.default_rng(42)
+    catalogue = _catalogue(rng)
+    budgets = (rng.dirichlet(np.ones(ATTRIBUTES), PROFILES) * 2**40).astype(np.int64)
+    command = [str(_interpreter(LAYER)), str(HERE / "optimiser_worker.py")]
+    worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        measures = [one for objective in (MAE, MSE) for one in _solves(catalogue, budgets, objective, worker)] + _noise(
+            catalogue, budgets[:KINDS]
+        )
+    finally:
+        assert worker.stdin
+        worker.stdin.close()
+        worker.wait()
+    note = (
+        f"ε = {float(EPSILON)}, {ATTRIBUTES} attributes, {len(catalogue.rows)} binding rows, Σ t = 1 drawn from "
+        f"Dirichlet(1), {PROFILES:,} profiles, CPU seconds, medians of {ROUNDS} interleaved rounds. cvxpy with Clarabel: "
+        f"compiled once, then {LAYER.users} profiles as parameters. NumPy: laplace() with the same scales."
+    )
+    return publish("optimiser", "Aggregates: optimiser and noise", measures, note)
+
+
+def _catalogue(rng: np.random.Generator) -> Catalogue:
+    """One to six attributes an item, some far more common than others, as genres are."""
+    chance = 1 / np.arange(1.0, ATTRIBUTES + 1)
+    rows = np.zeros((ITEMS, ATTRIBUTES), dtype=np.uint8)
+    for row in rows:
+        row[rng.choice(ATTRIBUTES, rng.integers(1, 7), replace=False, p=chance / chance.sum())] = 1
+    rows[:ATTRIBUTES] |= np.eye(ATTRIBUTES, dtype=np.uint8)
+    return Catalogue.from_dense([f"a{column}" for column in range(ATTRIBUTES)], rows)
+
+
+def _solves(catalogue: Catalogue, budgets: Units, objective: Objective, worker: subprocess.Popen[str]) -> list[Measure]:
+    epsilon = to_ticks(EPSILON)
+    found = allocate(catalogue, budgets, epsilon, objective)
+    cap = caps(catalogue, budgets).astype(np.float64)
+    ratio = np.minimum(epsilon / turning_point(catalogue, budgets), 1)
+    few = slice(0, LAYER.users)
+    scale = cap[few] * (ratio[few] / epsilon)[:, None]
+    weights = cap[few] ** -objective.power
+    problem = {
+        "rows": catalogue.rows.tolist(),
+        "scale": scale.tolist(),
+        "weights": (weights / weights.sum(axis=1, keepdims=True)).tolist(),
+        "power": objective.power,
+        "top": (1 / ratio[few]).tolist(),
+    }
+    answers = []
+
+    def ours() -> float:
+        start = time.process_time()
+        allocate(catalogue, budgets, epsilon, objective)
+        return (time.process_time() - start) / PROFILES
+
+    def layer() -> float:
+        answers.append(_ask(worker, problem))
+        return float(answers[-1]["seconds"]) / LAYER.users
+
+    taken = medians({"ours": ours, "cvxpy": layer}, ROUNDS)
+    mine = found.ticks[few] / (cap[few] * ratio[few, None])
+    losses = [
+        float((np.array(w) * z**-objective.power).sum())
+        for w, z in zip(problem["weights"], mine, strict=True)  # type: ignore[call-overload]
+    ]
+    worse = median(own / other for own, other in zip(losses, answers[-1]["losses"], strict=True)) - 1
+    case = f"{objective.name}: "
+    return [
+        Measure(case + f"{PROFILES:,} profiles", taken["ours"] * PROFILES, " s", SECONDS, "≤"),
+        Measure(case + "a profile, ours", taken["ours"] * 1e3, " ms"),
+        Measure(case + "a profile, cvxpy", taken["cvxpy"] * 1e3, " ms"),
+        Measure(case + "ours / cvxpy", taken["cvxpy"] / taken["ours"], "×", REQUIRED),
+        Measure(case + "largest KKT residual", float(found.residual.max()), "", 1e-8, "≤"),
+        Measure(case + "largest duality gap", float(found.gap.max()), "", 1e-8, "≤"),
+        Measure(case + "loss above cvxpy's, median", worse, "", 1e-6, "≤"),
+    ]
+
+
+def _ask(worker: subprocess.Popen[str], problem: dict[str, object]) -> dict[str, list[float]]:
+    assert worker.stdin
+    assert worker.stdout
+    worker.stdin.write(json.dumps(problem) + "\n")
+    worker.stdin.flush()
+    answer: dict[str, list[float]] = json.loads(worker.stdout.readline())
+    return answer
+
+
+def _noise(catalogue: Catalogue, budgets: Units) -> list[Measure]:
+    allocation = allocate(catalogue, budgets, to_ticks(EPSILON), MAE)
+    mechanism, stream = Mechanism(catalogue, allocation.ticks), Keystream.secure()
+    rng = np.random.default_rng()
+    profiles = rng.integers(0, KINDS, USERS)
+    truth = rng.integers(0, 100, (USERS, ATTRIBUTES))
+    scales = 1 / allocation.spend
+    mechanism.perturb(truth[:100], profiles[:100], stream)  # makes the tables
+
+    def plain() -> None:
+        for start in range(0, USERS, 1 << 12):
+            part = slice(start, start + (1 << 12))
+            truth[part] + rng.laplace(0, scales[profiles[part]])
+
+    taken = cpu_medians({"ours": lambda: mechanism.perturb(truth, profiles, stream), "plain": plain}, ROUNDS)
+    cells = USERS * ATTRIBUTES
+    return [
+        Measure("noise: exact, aggregates", cells / taken["ours"], "/s"),
+        Measure("noise: plain NumPy, floating point, not private", cells / taken["plain"], "/s"),
+        Measure("noise: exact / plain NumPy", taken["plain"] / taken["ours"], "×", NOISE_REQUIRED),
+    ]

@@ -1,0 +1,247 @@
+"""Maximum likelihood of one attribute's frequencies when every report's level is known.
+
+For every pure protocol here Pr[z | j] ∝ 1 + (R − 1)·1{z supports j}, R the `worst_ratio`: a report enters the
+likelihood only through the values it supports and its level. Reports that agree in both are one row with a weight, and
+rows come in blocks, so memory does not grow with users. Reports of a small alphabet are counted in a table (additive
+over partitions), which is a few blocks; those of a large one are streamed again for every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import helmert
+from scipy.sparse import csr_array
+
+from pldp.ascent import climb
+from pldp.mechanisms.protocol import Bits, Counts, Floats, PureProtocol, Reports
+
+MOST_VALUES = 2000
+"""An attribute of more values is refused: its information matrix would be too large."""
+MOST_CELLS = 1 << 20
+"""A table of more cells is not made; its reports are streamed."""
+TOLERANCE = 1e-3
+"""Log-likelihood that may be left to gain: √(2 · 0.001) = 0.045 standard errors from the maximum."""
+STEPS = 3000
+
+_ROWS = 1 << 14
+_DENSE = 1 << 22  # matrix elements worth keeping as doubles instead of converting bytes in every pass
+_FLAT = 1e-12  # share of the largest curvature below which a direction counts as unobserved
+
+Members = Bits | Floats | csr_array
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of reports: the values that each supports, its level (if hidden, its level report), how many equal it."""
+
+    members: Members
+    level: NDArray[np.intp]
+    weight: Floats
+
+    @cached_property
+    def sizes(self) -> NDArray[np.intp]:
+        """How many values each report supports."""
+        return np.asarray(self.members.sum(axis=1)).astype(np.intp)
+
+    @cached_property
+    def matrix(self) -> Floats | csr_array:
+        return self.members if isinstance(self.members, csr_array) else np.asarray(self.members, dtype=np.float64)
+
+
+Blocks = Callable[[], Iterable[Block]]
+"""Called once a pass; yields the same rows every time."""
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """`gap` certifies: the log-likelihood is at most this far below its maximum. Errors: against the users' shares."""
+
+    frequency: Floats
+    standard_error: Floats
+    covariance: Floats
+    iterations: int
+    gap: float
+    converged: bool
+    trace: tuple[float, ...]
+    n: float
+
+
+def table_size(protocol: PureProtocol) -> int:
+    """Distinct support sets that one level's reports can have, as an array index."""
+    return protocol.domain_size if supports_one(protocol) else 1 << protocol.domain_size
+
+
+def supports_one(protocol: PureProtocol) -> bool:
+    """Whether every report supports exactly one value, as k-RR's do: never two, and one in expectation."""
+    others = protocol.domain_size - 1
+    return not any(protocol.exact_pairs) and protocol.exact_p + others * protocol.exact_q == 1
+
+
+def fits(protocols: Sequence[PureProtocol]) -> bool:
+    """Whether reports of these levels are counted in a table rather than streamed."""
+    return sum(table_size(protocol) for protocol in protocols) <= MOST_CELLS
+
+
+def codes(protocol: PureProtocol, reports: Reports) -> NDArray[np.intp]:
+    """Each report's support set as one number, value j as bit j."""
+    packed = np.packbits(protocol.members(reports), axis=1, bitorder="little")
+    places = 1 << 8 * np.arange(packed.shape[1], dtype=np.intp)
+    found: NDArray[np.intp] = packed @ places
+    return found
+
+
+def tally(protocol: PureProtocol, reports: Reports) -> Counts:
+    """How many reports have each support set; additive over any split of the reports."""
+    if supports_one(protocol):
+        return protocol.support(reports)
+    found = np.zeros(table_size(protocol), dtype=np.int64)
+    for start in range(0, len(reports), _ROWS):
+        found += np.bincount(codes(protocol, reports[start : start + _ROWS]), minlength=found.size)
+    return found
+
+
+def tally_hidden(protocol: PureProtocol, reports: Reports, level_reports: NDArray[np.integer], n_levels: int) -> Counts:
+    """The same by level report, (level, code). Any level's protocol will do: their reports look alike."""
+    check_levels(level_reports, n_levels)
+    return np.stack([tally(protocol, reports[level_reports == level]) for level in range(n_levels)])
+
+
+def check_levels(level_reports: NDArray[np.integer], n_levels: int) -> None:
+    if level_reports.size and not 0 <= int(level_reports.min()) <= int(level_reports.max()) < n_levels:
+        raise ValueError(f"a level report lies outside the {n_levels} levels")
+
+
+def table_blocks(protocols: Sequence[PureProtocol], tables: Sequence[Counts] | Counts) -> Blocks:
+    """Rows of the cells that somebody is in: table i belongs to level (or level report) i."""
+    size = check_size(protocols)
+    kept = []
+    for one in (True, False):
+        mine = [i for i, protocol in enumerate(protocols) if supports_one(protocol) == one]
+        used = [np.flatnonzero(tables[i]) for i in mine]
+        if not sum(cells.size for cells in used):
+            continue
+        found = np.concatenate(used)
+        levels = np.repeat(mine, [cells.size for cells in used])
+        weight = np.concatenate([tables[i][cells] for i, cells in zip(mine, used, strict=True)]).astype(np.float64)
+        for start in range(0, found.size, _ROWS):
+            some = slice(start, start + _ROWS)
+            members = _one_hot(found[some], size) if one else _bits(found[some], size, found.size * size <= _DENSE)
+            kept.append(Block(members, levels[some], weight[some]))
+    return lambda: kept
+
+
+def report_block(protocol: PureProtocol, reports: Reports, level: int | NDArray[np.integer]) -> Block:
+    """Reports as they are, for streaming: of one public level, or with their level reports."""
+    levels = np.broadcast_to(np.asarray(level, dtype=np.intp), len(reports))
+    return Block(protocol.members(reports), levels, np.ones(len(reports)))
+
+
+def maximum_likelihood(
+    blocks: Blocks,
+    protocols: tuple[PureProtocol, ...],
+    *,
+    tolerance: float = TOLERANCE,
+    steps: int = STEPS,
+) -> Likelihood:
+    """The histogram under which the reports are most likely, if levels were chosen independently of the value.
+
+    The log-likelihood Σ_u w_u ln L_u, L_u = Σ_j p_j L_uj with L_uj = 1 + (R_u − 1)·1{u supports j}, is concave. With
+    g_j = Σ_u w_u L_uj / L_u an EM step is p_j ← p_j g_j / n, and the maximum, reached at p′, is at most
+    Σ_j p′_j g_j − n ≤ max_j g_j − n above: this is the stopping rule.
+    """
+    size = check_size(protocols)
+    n = sum(float(block.weight.sum()) for block in blocks())
+    if n <= 0:
+        raise ValueError("there are no reports to estimate from")
+    lift = np.array([float(protocol.worst_ratio - 1) for protocol in protocols])
+
+    def step(p: Floats) -> tuple[float, float, Floats]:
+        value, gradient = 0.0, np.zeros(size)
+        for block in blocks():
+            gain = lift[block.level]
+            chance = 1 + gain * (block.matrix @ p)
+            value += float(block.weight @ np.log(chance))
+            share = block.weight / chance
+            gradient += share.sum() + block.matrix.T @ (gain * share)
+        return value, float(gradient.max() - n), p * gradient / n
+
+    path = climb(step, np.full(size, 1 / size), (size,), tolerance, steps)
+    curvature = np.zeros((size, size))
+    for block in blocks():
+        gain = lift[block.level]
+        slope = gain / (1 + gain * (block.matrix @ path.point))
+        curvature += gram(block.matrix, block.weight * slope**2)
+    covariance = own_shares(tangent_inverse(curvature, (size,)), path.point, n)
+    return Likelihood(
+        path.point, errors(covariance, n), covariance, path.passes, path.gap, path.gap <= tolerance, path.trace, n
+    )
+
+
+def check_size(protocols: Sequence[PureProtocol]) -> int:
+    size = protocols[0].domain_size
+    if any(protocol.domain_size != size for protocol in protocols):
+        raise ValueError("the levels of an attribute must have the same values")
+    if size > MOST_VALUES:
+        raise ValueError(
+            f"likelihood methods take at most {MOST_VALUES:,} values (got {size:,}): use oc+, or group the values"
+        )
+    return size
+
+
+def gram(matrix: Floats | csr_array, weight: Floats) -> Floats:
+    """Mᵀ diag(weight) M, dense."""
+    if isinstance(matrix, csr_array):
+        return np.asarray((matrix.T @ matrix.multiply(weight[:, None])).todense())
+    return matrix.T @ (matrix * weight[:, None])
+
+
+def tangent_inverse(information: Floats, sizes: tuple[int, ...]) -> Floats:
+    """Inverse information where every group of parameters sums to one: T (TᵀIT)⁻¹ Tᵀ, T a basis of such changes.
+
+    A direction in which the reports hold no information gets a large variance, not an infinite one.
+    """
+    basis = tangent(sizes)
+    values, vectors = np.linalg.eigh(basis @ information @ basis.T)
+    floor = max(_FLAT * float(values.max(initial=0.0)), float(np.finfo(np.float64).tiny) ** 0.5)
+    spread = (basis.T @ vectors) / np.sqrt(np.maximum(values, floor))
+    return spread @ spread.T
+
+
+def tangent(sizes: tuple[int, ...]) -> Floats:
+    """Orthonormal rows: the changes of parameters that leave each group's sum alone."""
+    rows = np.zeros((sum(sizes) - len(sizes), sum(sizes)))
+    row = column = 0
+    for size in sizes:
+        if size > 1:
+            rows[row : row + size - 1, column : column + size] = helmert(size)
+        row, column = row + size - 1, column + size
+    return rows
+
+
+def own_shares(covariance: Floats, frequency: Floats, n: float) -> Floats:
+    """Covariance of the error against the n users' own shares: Var p̂ − (diag p − ppᵀ)/n.
+
+    The own shares f are what the users' values themselves would give, the efficient estimate. An inefficient one
+    differs from it by something uncorrelated with it, so Cov(p̂, f) = Var f, and Var(p̂ − f) = Var p̂ − Var f.
+    """
+    return covariance - (np.diag(frequency) - np.outer(frequency, frequency)) / n
+
+
+def errors(covariance: Floats, n: float) -> Floats:
+    """Standard errors; the difference above is never negative but for rounding, and no share errs by more than one."""
+    least = np.finfo(np.float64).eps / n
+    return np.sqrt(np.clip(np.diag(covariance), least, 1.0))
+
+
+def _one_hot(found: NDArray[np.intp], size: int) -> csr_array:
+    return csr_array((np.ones(found.size), found, np.arange(found.size + 1)), shape=(found.size, size))
+
+
+def _bits(found: NDArray[np.intp], size: int, dense: bool) -> Bits | Floats:
+    bits = (found[:, None] >> np.arange(size)) & 1
+    return bits.astype(np.float64) if dense else bits.astype(np.uint8)

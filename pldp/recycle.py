@@ -1,0 +1,184 @@
+"""Recycling (RCF): reports of a weak level perturbed once more, so that they keep a stricter promise.
+
+An analyst cleared up to budget ε uses reports of at most ε as they are, and those of a larger budget after a second
+perturbation, which needs the reports only. The result is a protocol of its own, whose exact ratio is at most the bound
+of e^ε that every other protocol keeps. The first reports must stay away from that analyst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+
+from pldp.combine import Combined, combine_linear, estimate_levels
+from pldp.exact import SCALE, exp_below
+from pldp.mechanisms.krr import KRR
+from pldp.mechanisms.protocol import Counts, Floats, PureProtocol, Reports, Values
+from pldp.mechanisms.unary import BRR, Unary
+from pldp.randomness import Keystream
+
+
+@dataclass(frozen=True)
+class RecycledBRR(Unary):
+    """BRR bits of threshold `keep`, each kept once more with r = again / 2^64, else flipped.
+
+    p = p_a r + (1 − p_a)(1 − r), so r = (p_a + p_d − 1)/(2 p_a − 1) would make p the p_d of the smaller budget.
+    """
+
+    name: ClassVar[str] = "brr-recycled"
+    domain_size: int
+    keep: int
+    again: int
+
+    @classmethod
+    def for_budget(cls, domain_size: int, epsilon: Fraction) -> Self:
+        raise ValueError("a recycled protocol starts from another one: use recycle()")
+
+    @property
+    def retain(self) -> Fraction:
+        return Fraction(self.again, SCALE)
+
+    @property
+    def exact_p(self) -> Fraction:
+        kept = Fraction(self.keep, SCALE)
+        return kept * self.retain + (1 - kept) * (1 - self.retain)
+
+    @property
+    def exact_q(self) -> Fraction:
+        return 1 - self.exact_p
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        return (self.exact_p / self.exact_q) ** 2
+
+    def perturb(self, values: Values, stream: Keystream) -> Reports:
+        return self.perturb_again(BRR(self.domain_size, self.keep).perturb(values, stream), stream)
+
+    def perturb_again(self, reports: Reports, stream: Keystream) -> Reports:
+        """Only the number of reports matters to the noise."""
+        return reports ^ self._noise(SCALE - self.again, np.zeros(len(reports), dtype=np.uint16), stream)
+
+
+@dataclass(frozen=True)
+class RecycledKRR(PureProtocol):
+    """k-RR reports of threshold `redraw`, each kept once more with r = again / 2^64, else redrawn among all values.
+
+    Two redrawings are one: the own value stays with (1 − redraw/2^64) r, else the report is uniform.
+    """
+
+    name: ClassVar[str] = "krr-recycled"
+    level_free: ClassVar[bool] = True
+    domain_size: int
+    redraw: int
+    again: int
+
+    @classmethod
+    def for_budget(cls, domain_size: int, epsilon: Fraction) -> Self:
+        raise ValueError("a recycled protocol starts from another one: use recycle()")
+
+    @property
+    def retain(self) -> Fraction:
+        return Fraction(self.again, SCALE)
+
+    @property
+    def exact_p(self) -> Fraction:
+        return (1 - Fraction(self.redraw, SCALE)) * self.retain + self.exact_q
+
+    @property
+    def exact_q(self) -> Fraction:
+        return (1 - (1 - Fraction(self.redraw, SCALE)) * self.retain) / self.domain_size
+
+    @property
+    def exact_pairs(self) -> tuple[Fraction, Fraction]:
+        return Fraction(0), Fraction(0)
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        return self.exact_p / self.exact_q
+
+    @property
+    def report_bytes(self) -> int:
+        return self._first.report_bytes
+
+    @property
+    def free_cells(self) -> int:
+        return self.domain_size - 1
+
+    def perturb(self, values: Values, stream: Keystream) -> Reports:
+        return self.perturb_again(self._first.perturb(values, stream), stream)
+
+    def perturb_again(self, reports: Reports, stream: Keystream) -> Reports:
+        said = self._first.members(reports).argmax(axis=1).astype(np.uint16)
+        return KRR(self.domain_size, SCALE - self.again).perturb(said, stream)
+
+    def support(self, reports: Reports) -> Counts:
+        return self._first.support(reports)
+
+    def members(self, reports: Reports) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+        return self._first.members(reports)
+
+    def invalid(self, reports: Reports) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+        return self._first.invalid(reports)
+
+    def sample_support(self, true_counts: Counts, rng: np.random.Generator) -> Counts:
+        return KRR(self.domain_size, SCALE - self.again).sample_support(
+            self._first.sample_support(true_counts, rng), rng
+        )
+
+    def total_tail(self, observed: int, n: int) -> float:
+        return self._first.total_tail(observed, n)
+
+    def log_unsupported(self, sizes: Counts) -> Floats:
+        return np.full(np.shape(sizes), np.log(self.q))
+
+    @property
+    def _first(self) -> KRR:
+        return KRR(self.domain_size, self.redraw)
+
+
+def recycle(source: PureProtocol, epsilon: Fraction) -> RecycledBRR | RecycledKRR:
+    """The least second perturbation after which `source`'s reports keep the promise of ε exactly."""
+    if source.worst_ratio <= exp_below(epsilon):
+        raise ValueError(f"{source.name} reports already keep a budget of {float(epsilon):g}: use them as they are")
+    if isinstance(source, BRR):
+        odds = exp_below(epsilon / 2)
+        kept = source.exact_p
+        again = _floor((odds / (1 + odds) + kept - 1) / (2 * kept - 1) * SCALE)
+        found: RecycledBRR | RecycledKRR = RecycledBRR(source.domain_size, source.keep, again)
+    elif isinstance(source, KRR):
+        odds = exp_below(epsilon)
+        kept = 1 - Fraction(source.redraw, SCALE)
+        again = _floor((odds - 1) / (odds - 1 + source.domain_size) / kept * SCALE)
+        found = RecycledKRR(source.domain_size, source.redraw, again)
+    else:
+        raise ValueError(f"{source.name} reports cannot be recycled: only brr and krr")
+    # The square of the bound of e^{ε/2} may pass that of e^ε in its last digit.
+    while found.worst_ratio > exp_below(epsilon):
+        again -= 1
+        found = type(found)(found.domain_size, found.keep if isinstance(found, RecycledBRR) else found.redraw, again)
+    if found.exact_p <= found.exact_q:
+        raise ValueError(f"a budget of {float(epsilon):g} is too small to leave any signal")
+    return found
+
+
+def clear(
+    protocols: Sequence[PureProtocol], budgets: Sequence[Fraction], epsilon: Fraction
+) -> tuple[PureProtocol, ...]:
+    """Each level's protocol as an analyst cleared up to ε sees it."""
+    return tuple(
+        protocol if budget <= epsilon else recycle(protocol, epsilon)
+        for protocol, budget in zip(protocols, budgets, strict=True)
+    )
+
+
+def cleared_estimate(support: Counts, n: Counts, protocols: tuple[PureProtocol, ...], method: str = "oc+") -> Combined:
+    """What that analyst computes from support counts of the cleared reports, (…, level, value), with its errors."""
+    return combine_linear(method, estimate_levels(support, n, protocols))
+
+
+def _floor(number: Fraction) -> int:
+    return number.numerator // number.denominator

@@ -1,0 +1,197 @@
+"""From spec to plan: who spends what on which mechanism. It sees only the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from fractions import Fraction
+
+import numpy as np
+
+from pldp.allocation import Variance, brr_variance, optimal_shares, oue_variance, split, subset_variance
+from pldp.exact import BITS, SCALE, log_above, within
+from pldp.inference import Recipe
+from pldp.leak import level_leak
+from pldp.mechanisms.choice import AUTO, Candidate, candidates, choose
+from pldp.mechanisms.krr import KRR
+from pldp.mechanisms.protocol import Floats
+from pldp.mechanisms.registry import PROTOCOLS
+from pldp.plan import FAMILY, AttributePlan, HiddenPlan, LevelPlan, Plan
+from pldp.spec import Category, Crosstab, Spec
+
+_RAISE = "Raise it, or the smallest share that it is cut by"
+
+
+def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
+    """Resolve a spec; `total` overrides its budget when a target error is being sought."""
+    total = total or spec.budget.total
+    if total * SCALE < 1:
+        # No threshold of a mechanism can express it, and doubles would underflow on the way there.
+        raise ValueError(f"budget.total: a budget below 2^-{BITS} is too small to leave any signal. {_RAISE}")
+    published = spec.published
+    budgets = split(total, _shares(spec, float(total)))
+    choices = strictest_first(spec)
+    shares = spec.expected.levels or spec.levels.assigned or dict.fromkeys(choices, Fraction(1, len(choices)))
+    plan = Plan(
+        name=spec.name,
+        total=total,
+        levels=tuple(choices),
+        attributes=tuple(
+            _attribute_plan(spec, attribute, budget) for attribute, budget in zip(published, budgets, strict=True)
+        ),
+        recipe=Recipe(
+            method=spec.method,
+            postprocess=spec.postprocess,
+            disagreement=spec.combination.disagreement,
+            # A fallback costs only precision, so it may come early; a refusal shares the gates' false alarms.
+            alpha=spec.combination.alpha if spec.combination.disagreement == "sum" else FAMILY / 2 / len(published),
+            confidence=spec.intervals.confidence,
+            population=spec.intervals.target == "population",
+            steps=spec.combination.steps,
+            sum_to_one=spec.combination.sum_to_one,
+        ),
+        expected_users=spec.expected.users,
+        expected_shares=tuple(float(shares.get(level, 0)) for level in choices),
+        minimum_users=spec.gates.minimum_users,
+        one_level_for_all=not isinstance(spec.levels.column, dict),
+        hidden=_hidden(spec),
+        perturbed_by="vault" if spec.source.reports is None else "clients",
+    )
+    return plan if plan.hidden is None else _within_leak(plan, plan.hidden, spec)
+
+
+def _within_leak(plan: Plan, hidden: HiddenPlan, spec: Spec) -> Plan:
+    """Hidden levels: the most precise protocols if all reports of a user together stay within the bound, else those
+    that tell least."""
+    if within(plan.leak() or Fraction(1), hidden.max_leak):
+        return plan
+    budgets = [attribute.budget for attribute in plan.attributes]
+    frugal = tuple(
+        _attribute_plan(spec, a, budget, frugal=True) for a, budget in zip(spec.published, budgets, strict=True)
+    )
+    plan = plan.model_copy(update={"attributes": frugal})
+    leak = plan.leak() or Fraction(1)
+    if not within(leak, hidden.max_leak):
+        used = ", ".join(f"{a.name} {a.levels[0].mechanism}" for a in plan.attributes)
+        raise ValueError(
+            f"levels.max_leak: reports would tell {log_above(leak):.4g} about the level, more than "
+            f"{float(hidden.max_leak):g} ({used}). Raise it, lower epsilon_p, publish fewer attributes, or bring "
+            "the choices closer together"
+        )
+    return plan
+
+
+def _hidden(spec: Spec) -> HiddenPlan | None:
+    if spec.levels.epsilon_p is None or spec.levels.max_leak is None:
+        return None
+    protocol = KRR.for_budget(len(spec.levels.choices), spec.levels.epsilon_p)
+    return HiddenPlan(budget=spec.levels.epsilon_p, parameters=asdict(protocol), max_leak=spec.levels.max_leak)
+
+
+def _shares(spec: Spec, total: float) -> Floats:
+    allocation, published = spec.budget.allocation, spec.published
+    if isinstance(allocation, dict):
+        stated = np.asarray([float(allocation[attribute.name]) for attribute in published])
+        return stated / stated.sum()
+    if allocation == "equal":
+        return np.full(len(published), 1 / len(published))
+    cells = [len(spec.labels(attribute)) for attribute in published]
+    return optimal_shares(total, cells, _variance(cells, [mechanism_of(spec, a) for a in published]))
+
+
+def _variance(cells: list[int], mechanisms: list[str]) -> Variance:
+    """Each attribute's noise as a function of its budget, by formula; `auto` comes to about subset selection's."""
+    named = np.asarray(mechanisms)
+    of_subset, of_krr = subset_variance(cells), subset_variance(cells, single=True)
+
+    def variance(epsilon: Floats) -> Floats:
+        return np.select(
+            [named == "brr", np.isin(named, ("oue", "olh")), named == "krr"],
+            [brr_variance(epsilon), oue_variance(epsilon), of_krr(epsilon)],
+            of_subset(epsilon),
+        )
+
+    return variance
+
+
+def strictest_first(spec: Spec) -> dict[str, Fraction]:
+    return dict(sorted(spec.levels.choices.items(), key=lambda choice: choice[1]))
+
+
+def mechanism_of(spec: Spec, attribute: Category | Crosstab) -> str:
+    return attribute.mechanism or spec.mechanism
+
+
+def considered(spec: Spec, attribute: Category | Crosstab, budgets: Sequence[Fraction]) -> tuple[Candidate, ...]:
+    """What `auto` chooses from for levels that are decided on together: each alone, or all where levels are hidden.
+
+    Hidden levels ask for reports that look alike at every level, and leave out what alone would tell too much of it.
+    """
+    k = len(spec.labels(attribute))
+    wanted = mechanism_of(spec, attribute)
+    allowed = [name for name, kind in PROTOCOLS.items() if kind.level_free or not spec.levels.hidden]
+    if spec.method in ("self-calibrated", "emoa-paper"):
+        allowed = ["brr"]  # what these methods are made for
+    if wanted != AUTO:
+        allowed = [name for name in allowed if name == wanted]
+    found = candidates(k, budgets, frequencies(spec, attribute), allowed, spec.report_bytes)
+    hidden = _hidden(spec)
+    if hidden is None:
+        return found
+    return tuple(_leak_checked(candidate, hidden) for candidate in found)
+
+
+def _leak_checked(candidate: Candidate, hidden: HiddenPlan) -> Candidate:
+    if candidate.refused is not None:
+        return candidate
+    leak = level_leak([candidate.protocols], hidden.protocol)
+    if leak is None:
+        return replace(candidate, refused="its reports give the level away")
+    if within(leak, hidden.max_leak):
+        return candidate
+    return replace(candidate, refused=f"it alone tells {log_above(leak):.4g} about the level")
+
+
+def frequencies(spec: Spec, attribute: Category | Crosstab) -> Floats:
+    """What the plan assumes: stated, else equal."""
+    k = len(spec.labels(attribute))
+    return np.array([float(share) for share in attribute.assumed or (Fraction(1, k),) * k])
+
+
+def _chosen(spec: Spec, attribute: Category | Crosstab, budgets: Sequence[Fraction], frugal: bool = False) -> Candidate:
+    """The least variance, or where `frugal` the least told about the level."""
+    found = considered(spec, attribute, budgets)
+    if not found:
+        raise ValueError(
+            f"budget.total: a budget of {float(min(budgets)):g} is too small to leave any signal. {_RAISE}"
+        )
+    hidden = _hidden(spec)
+    free = [candidate for candidate in found if candidate.refused is None]
+    if frugal and hidden is not None and free:
+        return min(free, key=lambda candidate: level_leak([candidate.protocols], hidden.protocol) or Fraction(1))
+    try:
+        return choose(found)
+    except ValueError as error:
+        raise ValueError(f"mechanism: attribute {attribute.name}: {error}") from None
+
+
+def _attribute_plan(
+    spec: Spec, attribute: Category | Crosstab, budget: Fraction, *, frugal: bool = False
+) -> AttributePlan:
+    shares = strictest_first(spec)
+    budgets = [budget * share for share in shares.values()]
+    if spec.levels.hidden:
+        protocols = _chosen(spec, attribute, budgets, frugal).protocols
+    else:
+        protocols = tuple(_chosen(spec, attribute, [budget]).protocols[0] for budget in budgets)
+    return AttributePlan(
+        name=attribute.name,
+        parts=tuple(part.name for part in spec.parts(attribute)),
+        values=spec.labels(attribute),
+        budget=budget,
+        levels=tuple(
+            LevelPlan(level=level, budget=budget, mechanism=protocol.name, parameters=asdict(protocol))
+            for level, budget, protocol in zip(shares, budgets, protocols, strict=True)
+        ),
+        assumed=tuple(frequencies(spec, attribute).tolist()),
+    )
