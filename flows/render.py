@@ -28,6 +28,8 @@ def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: 
     out.print(f"[bold]{found.release_id}[/] {state} — {row['n_users']:,} users, {row['created_at']:%Y-%m-%d %H:%M} UTC")
     for (attribute,), rows in found.histograms.group_by("attribute", maintain_order=True):
         out.print(_histogram(str(attribute), rows))
+    if not found.level_shares.is_empty():
+        out.print(_shares(found.level_shares))
     if not found.budgets.is_empty():
         out.print(_budgets(found.budgets))
     show_validations(out, found)
@@ -60,15 +62,30 @@ def _histogram(attribute: str, rows: pl.DataFrame) -> Table:
     return table
 
 
+def _shares(rows: pl.DataFrame) -> Table:
+    table = Table(title="Hidden levels: how many chose each", title_justify="left")
+    for column in ("attribute", "level"):
+        table.add_column(column)
+    for column in ("share", "± error"):
+        table.add_column(column, justify="right")
+    for row in rows.iter_rows(named=True):
+        table.add_row(row["attribute"] or "all", row["level"], f"{row['share']:.2%}", f"{row['standard_error']:.2%}")
+    return table
+
+
 def _budgets(rows: pl.DataFrame) -> Table:
     table = Table(title="Budgets", title_justify="left")
     table.add_column("attribute")
     for level in rows["level"].unique(maintain_order=True):
         table.add_column(f"ε {level}", justify="right")
     table.add_column("share of total", justify="right")
+    hidden = rows["level_leak"].null_count() < rows.height
+    if hidden:
+        table.add_column("tells about the level", justify="right")
     for (attribute,), part in rows.group_by("attribute", maintain_order=True):
-        cells = [f"{epsilon:.4f}" for epsilon in part["nominal_epsilon"]]
-        table.add_row(str(attribute), *cells, f"{part['share'][0]:.1%}")
+        cells = [f"{row['nominal_epsilon']:.4f} {row['mechanism']}" for row in part.iter_rows(named=True)]
+        leak = [f"{part['level_leak'][0]:.3f}"] if hidden else []
+        table.add_row(str(attribute), *cells, f"{part['share'][0]:.1%}", *leak)
     return table
 
 
@@ -133,8 +150,11 @@ def show_forecast(out: Console, found: Forecast) -> None:
     for method in methods:
         errors.add_column(method, justify="right")
     for (attribute,), rows in found.errors.group_by("attribute", maintain_order=True):
-        errors.add_row(str(attribute), str(rows["values"][0]), *(f"{error:.3%}" for error in rows["standard_error"]))
+        known = dict(zip(rows["method"], rows["standard_error"], strict=True))
+        cells = [f"{known[method]:.3%}" if method in known else "" for method in methods]
+        errors.add_row(str(attribute), str(rows["values"][0]), *cells)
     out.print(errors)
+    out.print(_protocols(found.choices))
     costs = Table(title="What each level's choice costs the analyst", title_justify="left")
     for column in ("attribute", "level", "its own error", "if everybody chose it", "information a user"):
         costs.add_column(column, justify="left" if column in {"attribute", "level"} else "right")
@@ -149,6 +169,23 @@ def show_forecast(out: Console, found: Forecast) -> None:
     out.print(costs)
     if found.target is not None:
         _show_target(out, found)
+
+
+def _protocols(rows: pl.DataFrame) -> Table:
+    """Why each protocol was chosen; where levels are hidden also what it tells about them."""
+    hidden = rows["level_leak"].null_count() < rows.height
+    table = Table(title="Protocols (◆ chosen; noise of one report)", title_justify="left")
+    columns = ("attribute", "all levels" if hidden else "level", "protocol", "noise", "bytes")
+    for column in (*columns, *(["tells about the level"] if hidden else []), "why"):
+        table.add_column(column, justify="right" if column in {"noise", "bytes"} else "left")
+    for row in rows.iter_rows(named=True):
+        if row["chosen"] or hidden:
+            leak = ["without bound" if row["level_leak"] is None else f"{row['level_leak']:.3f}"] if hidden else []
+            mark = "◆ " if row["chosen"] else "  "
+            noise, size = f"{row['variance']:.4g}", str(row["report_bytes"])
+            where = (row["attribute"], row["level"] or "", mark + row["mechanism"])
+            table.add_row(*where, noise, size, *leak, row["why"] or "")
+    return table
 
 
 def _show_target(out: Console, found: Forecast) -> None:
@@ -169,7 +206,7 @@ def show_evaluation(out: Console, done: Evaluated) -> None:
     out.print(f"[bold]{done.evaluation_id}[/] — {done.n_users:,} users; never published")
     for (attribute,), rows in done.methods.group_by("attribute", maintain_order=True):
         table = Table(title=f"{attribute}: against the truth, over the repetitions", title_justify="left")
-        table.add_column("method")
+        table.add_column("method", no_wrap=True)
         for column in ("repeats", "error", "predicted", "ratio", "coverage", "largest error", "NSE"):
             table.add_column(column, justify="right")
         for row in rows.iter_rows(named=True):
@@ -187,7 +224,7 @@ def show_evaluation(out: Console, done: Evaluated) -> None:
         out.print(table)
         out.print(
             f"The unbiasedness test fired in {rows['unbiasedness_rate'][0]:.2%} of the repetitions, "
-            f"the homogeneity test in {rows['disagreement_rate'][0]:.2%}.",
+            f"the homogeneity test in {rows['disagreement_rate'][0]:.2%} (never where levels are hidden).",
             highlight=False,
         )
     out.print(_gates([vars(verdict) for verdict in done.verdicts]))

@@ -368,8 +368,8 @@ class Spec(Model):
         small = [a.name for a in self.published if len(self.labels(a)) < 3]
         if self.method == "self-calibrated" and small:
             raise ValueError(
-                "combination.method: self-calibrated needs attributes of at least 3 values: of 2, the sum of the support "
-                f"tells nothing about the noise ({', '.join(small)}). Use em or auem"
+                "combination.method: self-calibrated needs attributes of at least 3 values: of 2, the sum of the "
+                f"support tells nothing about the noise ({', '.join(small)}). Use em or auem"
             )
         if self.postprocess == "base-cut" and self.method not in ("sum", "oc", "oc+", "auem", "self-calibrated"):
             raise ValueError(f"postprocess: base-cut does not go with combination.method {self.method!r}")

@@ -98,7 +98,7 @@ def comparators_of(attribute: AttributePlan, sizes: Counts) -> dict[str, Compara
     return {
         "rcf": lambda _, levels, __: rcf(levels),
         "apldp": apart,
-        **{f"everybody at the {which} level": alike(protocol) for which, protocol in one.items()},
+        **{f"uniform, {which}": alike(protocol) for which, protocol in one.items()},
     }
 
 

@@ -95,8 +95,8 @@ def _methods(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, rng: n
     methods: dict[str, Draw] = {
         "auem": lambda _, joint, told: auem(joint, told, protocols, report),
         "oc+, levels public": public,
-        "everybody at the strictest level": alike("strictest"),
-        "everybody at the weakest level": alike("weakest"),
+        "uniform, strictest": alike("strictest"),
+        "uniform, weakest": alike("weakest"),
     }
     if isinstance(protocols[0], KRR):
         methods["em"] = fit

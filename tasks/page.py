@@ -80,6 +80,8 @@ def render_release(found: PublishedRelease, spec: dict[str, Any] | None) -> str:
             budgets=_budgets(found.budgets),
             gates=found.validations.to_dicts(),
             privacy=found.statement,
+            hidden=(found.statement or {}).get("hidden_levels"),
+            shares=found.level_shares.to_dicts(),
             statement=json.dumps(found.statement, indent=2, ensure_ascii=False),
             total=_get(spec, "budget", "total"),
             spec=None if spec is None else words.as_yaml(spec),

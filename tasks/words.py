@@ -12,11 +12,16 @@ METHODS = {
     "oc": "levels with less noise weigh more",
     "oc+": "levels weigh as much as makes the error smallest, noise and sampling together",
     "op": "levels weigh as much as brings them close to a reference histogram",
+    "em": "the frequencies under which all reports together are most likely",
+    "auem": "support corrected for the mix of levels that the reports tell",
+    "self-calibrated": "support corrected for the noise that its own sum shows, without asking for levels",
     "op-exact": "levels weigh as much as makes the largest difference from a reference histogram smallest",
 }
 POSTPROCESSES = {
     "none": "nothing was done to them afterwards, so a share can be negative",
     "clip": "shares below 0 or above 1 were then cut off",
+    "norm-mul": "negative shares were then set to 0 and the others scaled to sum to 1",
+    "base-cut": "shares below two standard errors were then set to 0",
     "norm-sub": "they were then moved to the nearest shares that are not negative and sum to 1",
 }
 

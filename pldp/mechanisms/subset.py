@@ -17,6 +17,7 @@ from pldp.mechanisms.protocol import Bits, Counts, Floats, Reports, Values
 from pldp.randomness import Keystream, bernoulli_bits, uniform_below
 
 _BLOCK_ROWS = 1 << 16  # users handled at a time: enough to hide what a step costs by itself
+_BLOCK_BYTES = 1 << 22  # of reports handled at a time, at most
 _NORMAL = 1000  # variance of a count from which on it is taken for normal
 _SIMULATED = 1 << 20  # users × values up to which support is sampled by perturbing
 
@@ -96,8 +97,9 @@ class Subset(BitVectors):
             return np.ones((values.size, 1), dtype=np.uint8)
         reports = self._noise(self._thresholds[0], values, stream)
         included = coins(self.include, values.size, stream)
-        for start in range(0, values.size, _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
+        block = min(_BLOCK_ROWS, -(-_BLOCK_BYTES // self.report_bytes))
+        for start in range(0, values.size, block):
+            rows = slice(start, start + block)
             self._complete(reports[rows], values[rows], included[rows], stream)
         return reports
 

@@ -130,7 +130,7 @@ def test_methods_rank_as_they_should(seed: int) -> None:
     op, exact = methods["op, true reference"], methods["op-exact, true reference"]
     assert set(methods) == {
         *("sum", "oc", "oc+", "oc+, norm-sub", op.method, exact.method),
-        *("rcf", "apldp", "everybody at the strictest level", "everybody at the weakest level"),
+        *("rcf", "apldp", "uniform, strictest", "uniform, weakest"),
     }
     assert exact.repeats == 200
     assert exact.maximum_error < op.maximum_error < methods["oc"].maximum_error
