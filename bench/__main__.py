@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("kernel", "peers", "scale", "groupby")
+NAMES = ("kernel", "peers", "scale", "groupby", "optimiser")
 
 
 def main(names: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Our release path, and every protocol alone, against pure-ldp and multi-freq-ldpy, each in an environment of its own."""
+"""Our release path, and every protocol alone, against pure-ldp and multi-freq-ldpy in environments of their own."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class Worker:
         self._process.stdin.write(f"{protocol} {size} {users}\n")
         self._process.stdin.flush()
         answer = json.loads(self._process.stdout.readline())
-        # The sum of k cells has a variance of at most k · v(1) / n with v(1) = 3.92, that of unary encoding; six standard
-        # errors never fail in practice.
+        # The sum of k cells has variance at most k · v(1) / n, v(1) = 3.92 as for unary encoding; six standard errors
+        # never fail in practice.
         off = abs(answer["total"] - 1)
         assert off < 6 * (3.92 * size / users) ** 0.5, f"{self.peer.name}: estimates are off by {off:.2f} in total"
         return float(answer["seconds"]) / users
@@ -170,10 +170,8 @@ def _alone(size: int, users: int, workers: Sequence[Worker]) -> list[Measure]:
 def _protocol_seconds(protocol: PureProtocol, values: Values) -> float:
     """CPU seconds a user: every partition has a fresh secure stream, and its reports are kept."""
     start = time.process_time()
-    kept = [
-        protocol.perturb(part, Keystream.secure())
-        for part in np.split(values, range(PARTITION, values.size, PARTITION))
-    ]
+    parts = [values[first : first + PARTITION] for first in range(0, values.size, PARTITION)]
+    kept = [protocol.perturb(part, Keystream.secure()) for part in parts]
     support = np.sum([protocol.support(reports) for reports in kept], axis=0)
     shares = protocol.estimate(support, values.size)
     taken = time.process_time() - start

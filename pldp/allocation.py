@@ -35,8 +35,8 @@ def oue_variance(epsilon: Floats) -> Floats:
 def subset_variance(cells: Sequence[int], *, single: bool = False) -> Variance:
     """Mean over values of subset selection's noise, the size of the subset taken as continuous: what `auto` comes to.
 
-    ω = max(1, k / (e^ε + 1)); at ω = 1 it is k-RR, and `single` keeps it there. With u = e^{−ε}: p = ω / (ω + (k − ω) u),
-    q = (ω − p) / (k − 1), and p − q = (k p − ω) / (k − 1).
+    ω = max(1, k / (e^ε + 1)); at ω = 1 it is k-RR, and `single` keeps it there. With u = e^{−ε}:
+    p = ω / (ω + (k − ω) u), q = (ω − p) / (k − 1), and p − q = (k p − ω) / (k − 1).
     """
     k = np.asarray(cells, dtype=np.float64)
 

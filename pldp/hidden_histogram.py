@@ -103,9 +103,9 @@ def moment_test(
 ) -> Floats:
     """p-value of an evaluation's reports against the truth, the worst value times their number (Bonferroni).
 
-    AUEM is a ratio, so its own error has heavy tails. What it solves for is a mean: with c_l(b) the unbiased indicator of
-    level l, ψ = 1{Z supports j} − Σ_l [q_l + f_j (p_l − q_l)] c_l(b) has mean zero at the truth f, whatever level anybody
-    chose. Its variance is taken between users, which is no less than with users fixed: the test is conservative.
+    AUEM is a ratio, so its own error has heavy tails. What it solves for is a mean: with c_l(b) the unbiased indicator
+    of level l, ψ = 1{Z supports j} − Σ_l [q_l + f_j (p_l − q_l)] c_l(b) has mean zero at the truth f, whatever level
+    anybody chose. Its variance is taken between users, no less than with users fixed: the test is conservative.
     Holds if levels are chosen independently of the value.
     """
     n_users = told.sum(axis=-1)

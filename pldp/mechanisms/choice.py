@@ -1,7 +1,7 @@
 """`mechanism: auto`: for one attribute and level the protocol of least predicted error. It sees the spec only.
 
-The error of a level's estimate is Σ_j v(f_j) / n_τ for every pure protocol, so the number of users and what other levels
-do scale all candidates alike: the choice needs k, ε, the assumed frequencies and how large a report may be.
+The error of a level's estimate is Σ_j v(f_j) / n_τ for every pure protocol, so the number of users and what other
+levels do scale all candidates alike: the choice needs k, ε, the assumed frequencies and how large a report may be.
 """
 
 from __future__ import annotations

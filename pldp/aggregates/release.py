@@ -1,0 +1,156 @@
+"""Perturbing the aggregates of many users at once, and the exact budgets that this spends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pldp.aggregates.catalogue import Catalogue, Units
+from pldp.aggregates.noise import TwoSidedGeometric, fixed_product, fixed_to_ratio, noise_for
+from pldp.aggregates.objectives import Floats
+from pldp.randomness import Keystream
+
+Laws = NDArray[np.int32]
+
+_CELLS = 1 << 15  # users × attributes at a time; their 16-bit draws fill a part of the stream's buffer
+_LOW_BITS = np.uint64(48)
+_LOW = np.uint64((1 << 48) - 1)
+_LARGEST = 1 << 52  # of an aggregate, so that sums over a thousand million users fit
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Noise for every profile and attribute of one provider: `ticks` (profile × attribute) as allocated."""
+
+    catalogue: Catalogue
+    ticks: Units
+
+    @cached_property
+    def _distinct(self) -> tuple[tuple[TwoSidedGeometric, ...], Laws]:
+        spends, law = np.unique(self.ticks, return_inverse=True)
+        return tuple(noise_for(int(spend)) for spend in spends), law.reshape(self.ticks.shape).astype(np.int32)
+
+    @cached_property
+    def _tables(self) -> tuple[tuple[_Coins, ...], _Coins, NDArray[np.uint8]]:
+        """Coins of each digit, of the tails, and how many digits each law has; missing digits are never drawn."""
+        laws = self._distinct[0]
+        places = np.array([len(law.digits) for law in laws], dtype=np.uint8)
+        digits = np.zeros((int(places.max(initial=0)), len(laws)), dtype=np.uint64)
+        for column, law in enumerate(laws):
+            digits[: len(law.digits), column] = law.digits
+        tails = np.array([law.tail for law in laws], dtype=np.uint64)
+        return tuple(_Coins(digit) for digit in digits), _Coins(tails), places
+
+    def noise(self, profile: int) -> tuple[TwoSidedGeometric, ...]:
+        laws, law = self._distinct
+        return tuple(laws[index] for index in law[profile])
+
+    @cached_property
+    def variance(self) -> Floats:
+        """Noise variance of one report, profile × attribute, in grid units squared."""
+        laws, law = self._distinct
+        return np.array([one.variance for one in laws])[law]
+
+    @cached_property
+    def mean_size(self) -> Floats:
+        """E|noise| of one report, profile × attribute, in grid units."""
+        laws, law = self._distinct
+        return np.array([one.mean_size for one in laws])[law]
+
+    def attribute_ratios(self, profile: int) -> tuple[Fraction, ...]:
+        """Worst ratio of each attribute's output when one item is added or removed: e^ε of the promise P2."""
+        most = self.catalogue.sensitivity
+        pairs = zip(self.noise(profile), most, strict=True)
+        return tuple(fixed_to_ratio(law.shift_ratio(int(units))) for law, units in pairs)
+
+    def overall_ratio(self, profile: int) -> Fraction:
+        """Worst ratio of all outputs together, over the catalogue's items: e^ε of the promise P1.
+
+        Attributes have independent noise, so an item's ratio is the product over its attributes, and there is an output
+        at which all of them are worst at once.
+        """
+        laws, rows = self.noise(profile), self.catalogue.rows
+        # Only rows whose logarithm comes within 1e-9 of the largest can be the worst; a double errs by 1e-14.
+        logs = rows @ np.log1p([float(law.worst_ratio - 1) for law in laws])
+        powers: dict[tuple[int, int], int] = {}
+        worst = 0
+        for row in rows[logs >= logs.max() * (1 - 1e-9)]:
+            product = 0
+            for column in np.flatnonzero(row):
+                key = int(column), int(row[column])
+                if key not in powers:
+                    powers[key] = laws[column].shift_ratio(key[1])
+                product = fixed_product(product, powers[key]) if product else powers[key]
+            worst = max(worst, product)
+        return fixed_to_ratio(worst)
+
+    def perturb(self, aggregates: Units, profiles: NDArray[np.integer], stream: Keystream) -> Units:
+        """Aggregates (user × attribute, grid units) with fresh noise; `profiles` says which profile a user has."""
+        if aggregates.shape != (profiles.size, len(self.catalogue.attributes)):
+            raise ValueError("aggregates must have one row a user and one column an attribute")
+        if profiles.size and not (profiles.min() >= 0 and profiles.max() < len(self.ticks)):
+            raise ValueError("a user's profile is not among the allocated ones")
+        if aggregates.size and max(-int(aggregates.min()), int(aggregates.max())) > _LARGEST:
+            raise ValueError(f"an aggregate lies beyond ±{_LARGEST} grid units; bound the counts of an item")
+        reports = np.empty_like(aggregates, dtype=np.int64)
+        size = max(1, _CELLS // max(aggregates.shape[1], 1))
+        law = self._distinct[1]
+        for start in range(0, profiles.size, size):
+            part = slice(start, start + size)
+            cells = law[profiles[part]]
+            drawn = self._draw(cells.reshape(-1), stream)
+            np.add(aggregates[part], drawn.reshape(cells.shape), out=reports[part])
+        return reports
+
+    def _draw(self, law: Laws, stream: Keystream) -> Units:
+        """One noise a cell, by its law's number."""
+        size = self._sizes(law, stream)
+        signs = np.unpackbits(stream.words(-(-law.size // 64)).view(np.uint8), count=law.size).view(np.bool_)
+        again = np.flatnonzero(signs & (size == 0))
+        np.negative(size, out=size, where=signs)
+        if again.size:
+            size[again] = self._draw(law[again], stream)
+        return size
+
+    def _sizes(self, law: Laws, stream: Keystream) -> Units:
+        digits, tails, places = self._tables
+        own = places.take(law)
+        # Sorted by the number of digits, the cells that have one more are those from `first` on.
+        order = np.argsort(own, kind="stable")
+        law = law[order]
+        first = np.cumsum(np.bincount(own, minlength=len(digits) + 1))
+        size = np.zeros(law.size, dtype=np.int64)
+        for place in range(len(digits) - 1, -1, -1):
+            part = size[first[place] :]
+            part <<= 1
+            part += digits[place].toss(law[first[place] :], stream)
+        # Q counts how often the tail's coin comes up before it fails.
+        rising = np.flatnonzero(tails.toss(law, stream))
+        while rising.size:
+            size[rising] += np.left_shift(1, places[law[rising]].astype(np.int64))
+            rising = rising[tails.toss(law[rising], stream)]
+        out = np.empty_like(size)
+        out[order] = size
+        return out
+
+
+class _Coins:
+    """Coins of many laws: the one of law l comes up with probability exactly thresholds[l] / 2^64."""
+
+    def __init__(self, thresholds: NDArray[np.uint64]) -> None:
+        self._lead = (thresholds >> _LOW_BITS).astype(np.uint16)
+        self._rest = thresholds & _LOW
+
+    def toss(self, law: Laws, stream: Keystream) -> NDArray[np.bool_]:
+        """16 random bits are compared with the threshold's leading ones; only ties, 1 in 65,536, need the other 48."""
+        lead = self._lead.take(law, mode="clip")  # skips a check that perturb has made
+        drawn = stream.words(-(-law.size // 4)).view(np.uint16)[: law.size]
+        less: NDArray[np.bool_] = drawn < lead
+        ties = np.flatnonzero(drawn == lead)
+        if ties.size:
+            less[ties] = stream.words(ties.size) >> np.uint64(16) < self._rest[law[ties]]
+        return less
