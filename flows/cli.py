@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from flows import cli_analyst
+from flows import cli_analyst, cli_recycle
 from flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, err, out, print_json
 from pldp import __version__
 from pldp.errors import GateFailed, PldpError
@@ -243,6 +243,7 @@ def _say(label: str, style: str, message: str) -> None:
 
 
 app.add_typer(cli_analyst.app)
+app.add_typer(cli_recycle.app)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,7 @@ def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: 
     row = found.releases.to_dicts()[0]
     state = "is there already; nothing was drawn" if resumed else row["status"]
     out.print(f"[bold]{found.release_id}[/] {state} — {row['n_users']:,} users, {row['created_at']:%Y-%m-%d %H:%M} UTC")
-    for (attribute,), rows in found.histograms.group_by("attribute", maintain_order=True):
-        out.print(_histogram(str(attribute), rows))
+    show_histograms(out, found.histograms)
     if not found.level_shares.is_empty():
         out.print(_shares(found.level_shares))
     if not found.budgets.is_empty():
@@ -40,6 +39,11 @@ def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: 
         out.print(f"Page      {page}", highlight=False, soft_wrap=True)
     out.print(f"Statement {places.releases / found.release_id / 'privacy.json'}", highlight=False, soft_wrap=True)
     out.print(f"Reports   {places.reports / found.release_id}", highlight=False, soft_wrap=True)
+
+
+def show_histograms(out: Console, histograms: pl.DataFrame) -> None:
+    for (attribute,), rows in histograms.group_by("attribute", maintain_order=True):
+        out.print(_histogram(str(attribute), rows))
 
 
 def _histogram(attribute: str, rows: pl.DataFrame) -> Table:

@@ -1,0 +1,76 @@
+"""Recycling: what an analyst cleared up to a smaller budget gets, exactly and once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from flows.release import release
+from tests.flows.conftest import Pldp
+from tests.people import digests, make_people, world
+
+pytestmark = pytest.mark.usefixtures("server")
+
+
+@pytest.fixture(scope="module", params=["krr", "brr"])
+def home(request: pytest.FixtureRequest, server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recycled")
+    spec = world(folder, make_people(5000), mechanism=request.param, postprocess="none")
+    assert release(spec, folder / "home").status == "published"
+    return folder / "home"
+
+
+def test_the_cleared_estimate(home: Path, pldp: Pldp, tmp_path: Path) -> None:
+    said = pldp("recycle", "people", "0.6", tmp_path / "first", "--home", home)
+    assert said.code == 0
+    assert "keeps ε = 0.6 or less" in said.out
+    statement = json.loads((tmp_path / "first" / "privacy.json").read_text())
+    assert all(level["exact_epsilon"] <= 0.6 for level in statement["levels"])
+    assert {level["recycled"] for level in statement["levels"]} == {True, False}, "the strict ones stay as they are"
+    rows = pl.read_parquet(tmp_path / "first" / "histograms.parquet")
+    people = make_people(5000)
+    for row in rows.iter_rows(named=True):
+        share = (people[row["attribute"]] == row["value"]).mean()
+        assert abs(row["unbiased_frequency"] - share) < 5 * row["standard_error"], "8 cells at 5 errors: 5e-6"
+
+
+def test_it_is_drawn_once(home: Path, pldp: Pldp, tmp_path: Path) -> None:
+    """A second draw would let the analyst average the noise away."""
+    pldp("recycle", "people", "1/2", tmp_path / "one", "--home", home)
+    before = digests(home / "reports")
+    pldp("recycle", "people", "0.50", tmp_path / "two", "--home", home)
+    assert digests(home / "reports") == before
+    one, two = (pl.read_parquet(tmp_path / name / "histograms.parquet") for name in ("one", "two"))
+    assert one.equals(two)
+    assert pldp("recycle", "people", "2", tmp_path / "more", "--home", home).code == 0
+    more = pl.read_parquet(tmp_path / "more" / "histograms.parquet")
+    assert (more["standard_error"] < one["standard_error"]).all(), "a higher clearance sees more"
+
+
+@pytest.mark.parametrize("budget", ["0", "-1", "much", "inf"])
+def test_a_budget_must_be_one(home: Path, pldp: Pldp, tmp_path: Path, budget: str) -> None:
+    said = pldp("recycle", "people", "--home", home, "--", budget, tmp_path / "out")
+    assert said.code == 2
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("sections", "why"),
+    [
+        ({"mechanism": "olh"}, "olh reports cannot be recycled"),
+        (
+            {"levels": {"column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}},
+            "its levels are hidden",
+        ),
+    ],
+)
+def test_what_cannot_be_recycled(sections: dict[str, object], why: str, pldp: Pldp, tmp_path: Path) -> None:
+    release(world(tmp_path, **sections), tmp_path / "home")
+    said = pldp("recycle", "people", "0.1", tmp_path / "out", "--home", tmp_path / "home")
+    assert said.code != 0
+    assert why in said.err
+    assert "Nothing was drawn or written" in said.err
+    assert not (tmp_path / "out").exists()
