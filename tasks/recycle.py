@@ -17,7 +17,7 @@ import polars as pl
 
 from pldp.combine import estimate_levels
 from pldp.errors import NotFound, RequestError
-from pldp.exact import log_above, within
+from pldp.exact import float_above, log_above, within
 from pldp.inference import estimate_histogram
 from pldp.mechanisms.protocol import Counts, PureProtocol
 from pldp.plan import AttributePlan, Plan
@@ -132,7 +132,7 @@ def _statement(
             )
     return {
         "release_id": release_id,
-        "cleared_up_to": float(budget),
+        "cleared_up_to": float_above(budget),
         "meaning": "every report behind these estimates keeps at most this budget towards whoever sees no others",
         "worst_total": {"exact_epsilon": log_above(worst)},
         "levels": levels,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def test_everybody_is_perturbed_at_their_own_level(seed: int) -> None:
     """One level that answers truly, one that answers anything: only the first shows its values, each in its row."""
     rng = np.random.default_rng(seed)
     levels, values = rng.integers(0, 2, 3000).astype(np.uint16), rng.integers(0, 200, 3000).astype(np.uint16)
-    protocols = (KRR.for_budget(200, 1), KRR.for_budget(200, 60))
+    protocols = (KRR.for_budget(200, Fraction(1)), KRR.for_budget(200, Fraction(60)))
     reports = perturb_mixed(protocols, levels, values, Keystream.seeded(seed))[:, 0]
     assert (reports[levels == 1] == values[levels == 1]).all()
     # p = e/(e + 199) = 0.0135 of 1,500: 20, and 50 is more than six deviations away.
