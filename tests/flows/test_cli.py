@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from flows.forecast import forecast
-from pldp.plan import make_plan
 from pldp.predict import worst_error
+from pldp.resolve import make_plan
 from tasks.specfile import load_spec
 from tests.flows.conftest import PATIENCE, Finished, Pldp
 from tests.people import make_people, partial_to_value, world, write_spec
