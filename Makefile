@@ -20,7 +20,7 @@ release: install
 	@$(BIN)/pldp release data/sample.yaml --home $(HOME_DIR)
 
 test: lint types
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: install
 	@$(BIN)/ruff check .

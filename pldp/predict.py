@@ -29,7 +29,7 @@ from pldp.simulate import draw_levels, draw_support, whole_counts
 SIMULATIONS = 400
 _MOST_USERS = 10**12
 _MOST_BUDGET = 1000.0
-_HALVINGS = 60
+_HALVINGS = 48
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pldp.randomness import Keystream, bernoulli_bits, uniform_below
 
 _BLOCK_ROWS = 1 << 16  # users handled at a time: enough to hide what a step costs by itself
 _BLOCK_BYTES = 1 << 22  # of reports handled at a time, at most
-_NORMAL = 1000  # variance of a count from which on it is taken for normal
+_NORMAL = 100  # variance of a count from which on it is taken for normal
 _SIMULATED = 1 << 20  # users × values up to which support is sampled by perturbing
 
 
@@ -110,7 +110,7 @@ class Subset(BitVectors):
     def sample_support(self, true_counts: Counts, rng: np.random.Generator) -> Counts:
         """Exact at ω = 1 and for few users, whose reports are drawn; else normal, with the exact means and covariances.
 
-        Few: n q (1 − q) < 1000, so that normal counts have hardly a skewness to miss. The normal draw is rounded to
+        Few: n q (1 − q) < 100: beyond, a normal count misses a skewness below 0.1. The normal draw is rounded to
         whole numbers with the exact sum n ω. With many values and small ω it also stands in for few users, for the
         time's sake: cells that expect a handful of reports are too symmetric then, and may be negative.
         """

@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
+import yaml
 
 from flows.release import release
 from flows.sample import write_sample
@@ -37,6 +38,10 @@ def place(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     before = os.umask(0o022)
     spec, _ = write_sample(folder / "data", users=20_000)
     assert release(spec, folder / "data" / "home").status == "published"
+    hidden = yaml.safe_load(spec.read_text()) | {"name": "census"}
+    hidden["levels"] |= {"visibility": "hidden", "epsilon_p": 1, "max_leak": 20}
+    spec.with_name("census.yaml").write_text(yaml.safe_dump(hidden))
+    assert release(spec.with_name("census.yaml"), folder / "data" / "home").status == "published"
     os.umask(before)
     return folder
 

@@ -36,7 +36,7 @@ def test_auto_is_never_worse_in_prediction(size: int, budget: Fraction) -> None:
         assert chosen.noise_variance(truth).sum() <= other.noise_variance(truth).sum() * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("size", [2, 5, 16, 100])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_auto_is_never_worse_as_measured(size: int, budget: Fraction, seed: int) -> None:
     """Mean squared errors of 300 draws; a mean of squares over `size` cells has relative error √(2/(300·(size−1)))."""

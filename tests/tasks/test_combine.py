@@ -12,9 +12,13 @@ from pldp.combine import combine_linear
 from pldp.errors import SpecError
 from pldp.postprocess import postprocess
 from tasks.combine import combine, previous_references, public_references
+from tasks.count import add_up, count
+from tasks.estimate import estimate
+from tasks.ingest import ingest
+from tasks.perturb import perturb
 from tasks.publish import publish
 from tasks.specfile import load_spec
-from tests.people import JOBS, SEXES, opened, world, write_spec
+from tests.people import JOBS, SEXES, make_people, opened, partial_to_value, world, write_spec
 from tests.tasks.conftest import Staged, stage_run
 
 if TYPE_CHECKING:
@@ -49,6 +53,31 @@ def test_op_without_a_reference_is_oc_plus(tmp_path: Path) -> None:
     found = stage_run(tmp_path, combination={"method": "op", "reference": {"kind": "previous"}})
     assert {histogram.method for histogram in found.histograms} == {"op"}
     assert {h.method for h in combine.fn(found.run, found.supports, found.estimates, None, 1)} == {"oc+"}
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "brr", "olh"])
+def test_em_is_the_maximum_likelihood_of_all_levels(mechanism: str, tmp_path: Path) -> None:
+    """Near the truth by its own errors, which are no larger than those of the unbiased estimate."""
+    found = stage_run(tmp_path, mechanism=mechanism, combination={"method": "em"})
+    for attribute, histogram in zip(found.run.plan.attributes, found.histograms, strict=True):
+        assert histogram.method == "em"
+        away = (histogram.frequency - found.truth[attribute.name]) / histogram.standard_error
+        assert np.abs(away).max() < 5, "8 cells at 5 errors: 5e-6"
+        assert histogram.frequency.sum() == pytest.approx(1)
+        assert np.sqrt(np.mean(histogram.standard_error**2)) < 1.02 * np.sqrt(
+            np.mean(histogram.unbiased.standard_error**2)
+        )
+
+
+def test_levels_that_disagree_are_not_pooled_by_em(tmp_path: Path) -> None:
+    spec = world(tmp_path, partial_to_value(make_people(4000)), combination={"method": "em"})
+    run, file = opened(spec, tmp_path / "home", evaluation=True, seed=1)
+    ingested = ingest.fn(run, file)
+    for level in run.plan.levels:
+        perturb.fn(run, level, range(ingested.partitions), ingested.partitions)
+    supports = add_up(run, count.fn(run, range(ingested.partitions)))
+    histograms = combine.fn(run, supports, estimate.fn(run, supports), None, ingested.partitions)
+    assert histograms[0].method == "sum"
 
 
 def public(folder: Path, content: str) -> Path:
