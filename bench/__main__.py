@@ -1,4 +1,4 @@
-"""`python -m bench [kernel|peers|scale|groupby]…`: all of them if none is named. Exits 1 if a requirement fails.
+"""`python -m bench [NAME]…`, names as in NAMES: all of them if none is given. Exits 1 if a requirement fails.
 
 `python -m bench fuzz [--cases N] [--seed N]` stands apart: it looks for crashes, and takes as long as it is told to.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("kernel", "peers", "scale", "groupby", "optimiser")
+NAMES = ("kernel", "peers", "scale", "groupby", "optimiser", "numbers", "aggregates", "items")
 
 
 def main(names: list[str]) -> int:

@@ -6,37 +6,26 @@ the statistical ones share it.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import great_expectations.expectations as gxe
 import numpy as np
 import pandas as pd
 
+from expectations.gate import Gate, exactly_once
+from expectations.hidden_gates import hidden_gates
+from expectations.number_gates import NumberEvidence, mean_p_values, number_gates
 from pldp.checks import unbiasedness
 from pldp.exact import float_above, log_above, within
 from pldp.hidden_histogram import moment_test
 from pldp.inference import Histogram
 from pldp.mechanisms.protocol import Floats
-from pldp.plan import FAMILY, HiddenPlan, Plan
+from pldp.plan import FAMILY, Plan
 from tasks.count import Support, Tally
 from tasks.estimate import LevelEstimates
 
 UNBIASED_ALPHA = 0.01
-
-
-@dataclass(frozen=True)
-class Gate:
-    name: str
-    sentence: str
-    frame: pd.DataFrame
-    expectations: tuple[Any, ...]
-    observed: float
-    bound: float
-    false_alarm: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +42,7 @@ class Evidence:
     rows: pd.DataFrame
     """The histogram rows as they will be published."""
     truth: dict[str, Floats] | None = None
+    numbers: NumberEvidence | None = None
 
 
 def all_gates(evidence: Evidence) -> tuple[Gate, ...]:
@@ -61,18 +51,32 @@ def all_gates(evidence: Evidence) -> tuple[Gate, ...]:
         budgets_sum(plan),
         spend_within_total(plan),
         exact_epsilon(plan),
-        *((level_sums(evidence), levels_agree(evidence)) if plan.hidden is None else (level_leak(plan, plan.hidden),)),
-        errors_usable(evidence.rows),
-        domains_complete(plan, evidence.rows),
-        partitions_once(evidence),
-        everyone_counted(evidence),
+        *(histogram_gates(evidence) if plan.attributes else ()),
+        *(number_gates(evidence.numbers) if evidence.numbers is not None else ()),
         enough_users(evidence),
     )
     return gates if evidence.truth is None else (*gates, unbiased(evidence, evidence.truth))
 
 
+def histogram_gates(evidence: Evidence) -> tuple[Gate, ...]:
+    plan = evidence.plan
+    return (
+        *(
+            (level_sums(evidence), levels_agree(evidence))
+            if plan.hidden is None
+            else hidden_gates(plan, plan.hidden, evidence.supports)
+        ),
+        *((climbed(evidence.histograms),) if plan.recipe.method == "em" else ()),
+        errors_usable(evidence.rows),
+        domains_complete(plan, evidence.rows),
+        partitions_once(evidence),
+        everyone_counted(evidence),
+    )
+
+
 def budgets_sum(plan: Plan) -> Gate:
-    spent = sum((attribute.budget for attribute in plan.attributes), Fraction(0))
+    numbers = Fraction(0) if plan.numbers is None else plan.numbers.budget
+    spent = sum((attribute.budget for attribute in plan.attributes), numbers)
     unspent = float((plan.total - spent) / plan.total)
     return Gate(
         "budgets_sum",
@@ -100,6 +104,9 @@ def exact_epsilon(plan: Plan) -> Gate:
     spent = [(level.protocol.worst_ratio, level.budget) for a in plan.attributes for level in a.levels]
     if plan.hidden is not None:
         spent.append((plan.hidden.protocol.worst_ratio, plan.hidden.budget))
+    if plan.numbers is not None:
+        classes = [found for level in plan.numbers.levels for found in level.classes]
+        spent += {(m.realised.worst_ratio, found.budget) for found in classes for m in found.mechanisms}
     return Gate(
         "exact_epsilon",
         "The exact worst-case ratio of every mechanism is at most e to its budget, compared as rational numbers.",
@@ -107,19 +114,6 @@ def exact_epsilon(plan: Plan) -> Gate:
         (gxe.ExpectColumnValuesToBeInSet(column="kept", value_set=[True]),),
         observed=max(log_above(ratio) / float_above(budget) for ratio, budget in spent),
         bound=1.0,
-    )
-
-
-def level_leak(plan: Plan, hidden: HiddenPlan) -> Gate:
-    leak = plan.leak() or Fraction(1)
-    return Gate(
-        "level_leak",
-        "All reports of a user together tell no more about the hidden level than the spec allows, compared as rational "
-        "numbers.",
-        pd.DataFrame({"kept": [within(leak, hidden.max_leak)]}),
-        (gxe.ExpectColumnValuesToBeInSet(column="kept", value_set=[True]),),
-        observed=log_above(leak),
-        bound=float(hidden.max_leak),
     )
 
 
@@ -155,7 +149,18 @@ def levels_agree(evidence: Evidence) -> Gate:
         (gxe.ExpectColumnValuesToBeInSet(column="settled", value_set=[True]),),
         observed=min(h.agreement for h in evidence.histograms),
         bound=recipe.alpha,
-        false_alarm=0.0 if may_fall_back else FAMILY / 2,
+        false_alarm=0.0 if may_fall_back else FAMILY / 2 * len(evidence.histograms) / evidence.plan.tested,
+    )
+
+
+def climbed(histograms: tuple[Histogram, ...]) -> Gate:
+    return Gate(
+        "likelihood_climbed",
+        "Every likelihood was climbed until at most a thousandth of it was left to gain.",
+        pd.DataFrame({"converged": [histogram.converged for histogram in histograms]}),
+        (gxe.ExpectColumnValuesToBeInSet(column="converged", value_set=[True]),),
+        observed=float(sum(not histogram.converged for histogram in histograms)),
+        bound=0.0,
     )
 
 
@@ -177,7 +182,7 @@ def errors_usable(rows: pd.DataFrame) -> Gate:
 
 def domains_complete(plan: Plan, rows: pd.DataFrame) -> Gate:
     declared = [(attribute.name, value) for attribute in plan.attributes for value in attribute.values]
-    return _once(
+    return exactly_once(
         "domains_complete",
         "Every declared value of every attribute is published exactly once, and no other.",
         declared,
@@ -193,7 +198,7 @@ def partitions_once(evidence: Evidence) -> Gate:
         for level in ((None,) if hidden else evidence.plan.levels)
         for partition in range(evidence.partitions)
     ]
-    return _once(
+    return exactly_once(
         "partitions_once",
         f"Every partition of every attribute{'' if hidden else ' and level'} was counted exactly once.",
         expected,
@@ -237,6 +242,7 @@ def unbiased(evidence: Evidence, truth: dict[str, Floats]) -> Gate:
             float(unbiasedness(histogram.unbiased, found.levels, truth[found.attribute]))
             for found, histogram in zip(evidence.estimates, evidence.histograms, strict=True)
         ]
+    p_values += [] if evidence.numbers is None else mean_p_values(evidence.numbers)
     bound = UNBIASED_ALPHA / len(p_values)
     return Gate(
         "unbiased",
@@ -246,19 +252,4 @@ def unbiased(evidence: Evidence, truth: dict[str, Floats]) -> Gate:
         observed=min(p_values),
         bound=bound,
         false_alarm=UNBIASED_ALPHA,
-    )
-
-
-def _once(name: str, sentence: str, expected: list[Any], found: Iterable[Any]) -> Gate:
-    """Each expected thing exactly once and nothing else: strangers are given a count that cannot pass."""
-    times = Counter(found)
-    counted = [times.pop(thing, 0) for thing in expected] + [-n for n in times.values()]
-    wrong = sum(n != 1 for n in counted)
-    return Gate(
-        name,
-        sentence,
-        pd.DataFrame({"times": counted}),
-        (gxe.ExpectColumnValuesToBeInSet(column="times", value_set=[1]),),
-        observed=float(wrong),
-        bound=0.0,
     )

@@ -108,6 +108,13 @@ def evaluate(
 ) -> None:
     """Compare estimates with the truth. Stays on the vault's side; never publishes."""
     home = _prepare(home, spec)
+    from tasks.specfile import AGGREGATES, kind_of
+
+    if kind_of(spec) == AGGREGATES:
+        from flows.cli_aggregates import evaluate_items
+
+        evaluate_items(spec, home, seed, source, as_json)
+        return
     from flows import evaluate as flow
     from flows.progress import shown
     from flows.render import evaluation_json, show_evaluation
@@ -133,8 +140,13 @@ def plan(
     """Predict errors and budgets from the spec alone."""
     from flows.forecast import forecast
     from flows.render import show_forecast
-    from tasks.specfile import load_spec
+    from tasks.specfile import AGGREGATES, kind_of, load_spec
 
+    if kind_of(spec) == AGGREGATES:
+        from flows.cli_aggregates import plan_items
+
+        plan_items(spec, target_error, as_json)
+        return
     found = forecast(load_spec(spec), target_error)
     if as_json:
         print_json(found.as_json())
@@ -226,11 +238,11 @@ def sample(
 
 def _prepare(home: Path, spec: Path) -> Path:
     """Refuse a bad spec before anything starts, make the home, and settle Prefect's settings before its import."""
+    from tasks.aggregates.file import load_any
     from tasks.home import Home
     from tasks.settings import settle
-    from tasks.specfile import load_spec
 
-    load_spec(spec)
+    load_any(spec)
     home = home.resolve()
     Home(home).prepare()
     settle(home)

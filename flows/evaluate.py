@@ -20,14 +20,19 @@ from pldp.study_hidden import study_hidden
 from tasks.combine import References, references_of
 from tasks.home import Home
 from tasks.ingest import ingest
+from tasks.numbers import NumberResults, mean_rows, quantile_rows
 from tasks.query import connect
-from tasks.run import Run, open_run
+from tasks.run import AnyRun, Run, open_run
 from tasks.specfile import load_spec
 from tasks.tables import validation_rows
-from tasks.truth import true_counts
+from tasks.truth import study_numbers, true_counts, true_numbers
 
 if TYPE_CHECKING:
     from expectations.runner import Verdict
+
+_MEANS = {"attribute": pl.String, "method": pl.String, "repeats": pl.Int64, "users": pl.Int64} | dict.fromkeys(
+    ("rmse", "predicted", "bias", "coverage"), pl.Float64
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,10 @@ class Evaluated:
     """One run through the pipeline: attribute × value, with the truth."""
     methods: pl.DataFrame
     """Over the repetitions: attribute × method."""
+    means: pl.DataFrame
+    """Over the repetitions: numeric attribute × estimator, in the attribute's units."""
+    numbers: pl.DataFrame
+    """The one run's means and quantiles, with the truth."""
     verdicts: tuple[Verdict, ...]
 
 
@@ -78,7 +87,8 @@ def evaluate_flow(
     reference = file.spec.combination.reference
     is_truth = reference is not None and reference.kind == "truth"
     references: References | None = truth if is_truth else references_of(run, file)
-    outcome = conclude(run, ingested, references, truth)
+    true_means, true_quantiles = true_numbers(run)
+    outcome = conclude(run, ingested, references, truth, true_means)
     rng = np.random.default_rng(seed)
     studies: dict[str, Study] = {}
     hidden = run.plan.hidden
@@ -94,12 +104,31 @@ def evaluate_flow(
                 keep_levels=keep_levels,
             )
         report("repeat", done, len(run.plan.attributes))
-    shares = np.concatenate([truth[attribute.name] for attribute in run.plan.attributes])
-    cells = outcome.rows.with_columns(truth=pl.Series(shares))
+    shares = [share for attribute in run.plan.attributes for share in truth[attribute.name]]
+    cells = outcome.rows.with_columns(truth=pl.Series(shares, dtype=pl.Float64))
     methods = _method_rows(run, studies)
-    _keep(run, {"cells": cells, "methods": methods, "validations": validation_rows(outcome.verdicts)})
+    means = pl.DataFrame([vars(study) for study in study_numbers(run, repeat)], schema=_MEANS)
+    numbers = _number_rows(run, outcome.numbers, true_means, true_quantiles)
+    tables = {"cells": cells, "methods": methods, "means": means, "numbers": numbers}
+    keep(run, {**tables, "validations": validation_rows(outcome.verdicts)})
     forget_vault(run, file)
-    return Evaluated(run.release_id, run.folder, ingested.n_users, cells, methods, outcome.verdicts)
+    return Evaluated(run.release_id, run.folder, ingested.n_users, cells, methods, means, numbers, outcome.verdicts)
+
+
+def _number_rows(
+    run: Run,
+    found: NumberResults | None,
+    true_means: dict[str, float],
+    true_quantiles: dict[tuple[str, float], float],
+) -> pl.DataFrame:
+    """Means have no probability."""
+    shared = ("attribute", "probability", "method", "estimate", "standard_error", "ci_low", "ci_high", "n_reports")
+    means = mean_rows(run.plan, found).rename({"mean": "estimate"}).with_columns(probability=pl.lit(None, pl.Float64))
+    quantiles = quantile_rows(found).rename({"quantile": "estimate"})
+    truth = [true_means[name] for name in means["attribute"]]
+    truth += [true_quantiles[key] for key in zip(quantiles["attribute"], quantiles["probability"], strict=True)]
+    rows = pl.concat([means.select(shared), quantiles.select(shared)])
+    return rows.with_columns(truth=pl.Series(truth, dtype=pl.Float64))
 
 
 def _method_rows(run: Run, studies: dict[str, Study]) -> pl.DataFrame:
@@ -131,7 +160,7 @@ def _method_rows(run: Run, studies: dict[str, Study]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema)
 
 
-def _keep(run: Run, tables: dict[str, pl.DataFrame]) -> None:
+def keep(run: AnyRun, tables: dict[str, pl.DataFrame]) -> None:
     """The evaluation's own database, in its folder on the vault's side; no command publishes it."""
     path = run.folder / "evaluation.duckdb"
     path.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from flows.forecast_numbers import mean_errors, mechanism_rows, sampling_rows
 from pldp.combine import LINEAR_METHODS
 from pldp.errors import SpecError
 from pldp.exact import float_above, log_above
@@ -49,6 +50,11 @@ class Forecast:
     costs: pl.DataFrame
     choices: pl.DataFrame
     """What each protocol would do: attribute × level × mechanism; × mechanism where levels are hidden."""
+    means: pl.DataFrame
+    """Predicted errors of means, by estimator."""
+    sampling: pl.DataFrame
+    """How many numbers a user of each level reports on, and why."""
+    mechanisms: pl.DataFrame
     worst_error: float
     target: Target | None
 
@@ -65,6 +71,9 @@ class Forecast:
             "errors": self.errors.to_dicts(),
             "levels": self.costs.to_dicts(),
             "protocols": self.choices.to_dicts(),
+            "means": self.means.to_dicts(),
+            "sampling": self.sampling.to_dicts(),
+            "mechanisms": self.mechanisms.to_dicts(),
             "worst_error": self.worst_error,
             "target": None if self.target is None else vars(self.target),
         }
@@ -92,6 +101,9 @@ def forecast(file: SpecFile, target_error: float | None = None) -> Forecast:
         errors=pl.DataFrame([row for attribute in plan.attributes for row in _errors(plan, attribute, sizes)]),
         costs=pl.DataFrame(costs),
         choices=_choices(file),
+        means=mean_errors(plan.numbers, sizes),
+        sampling=sampling_rows(file.spec, plan.numbers),
+        mechanisms=mechanism_rows(file.spec, plan.numbers),
         worst_error=worst_error(plan),
         target=target,
     )
@@ -159,8 +171,17 @@ def _assumptions(file: SpecFile, sizes: Counts) -> tuple[str, ...]:
         f"{plan.expected_users:,} users, of whom choose {shares}"
         + ("" if spec.expected.levels or spec.levels.assigned else " (equal shares, as the spec states none)"),
         "levels are chosen independently of the value",
-        f"frequencies as stated for {', '.join(stated)}, equal for the rest" if stated else "equal frequencies",
     ]
+    if spec.published:
+        said.append(
+            f"frequencies as stated for {', '.join(stated)}, equal for the rest" if stated else "equal frequencies"
+        )
+    if plan.numbers is not None:
+        known = [number.name for number in spec.number_attributes if number.assumed is not None]
+        evenly = "numbers spread evenly over their bounds"
+        said.append(f"means and deviations as stated for {', '.join(known)}, else {evenly}" if known else evenly)
+        if any(level.budgets.personal for level in plan.numbers.levels):
+            said.append(f"an attribute matters to {plan.numbers.assumed_important:.0%} of users, each by itself")
     if plan.hidden is not None:
         said.append("levels are hidden: estimates see only what the reports tell about them")
     if plan.recipe.method in ("op", "op-exact"):

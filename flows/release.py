@@ -18,9 +18,10 @@ from tasks.collect import collect
 from tasks.combine import references_of
 from tasks.home import Home
 from tasks.ingest import ingest
+from tasks.numbers import number_tables
 from tasks.publish import publish, status_of
-from tasks.run import Run, open_run
-from tasks.specfile import load_spec
+from tasks.run import AnyRun, open_run
+from tasks.specfile import AGGREGATES, kind_of, load_spec
 from tasks.stage import stage
 from tasks.tables import budget_rows, level_rows, share_rows
 
@@ -41,6 +42,10 @@ def release(
     spec_path: Path, home: Path, *, slot: str = MANUAL, source: Path | None = None, wait: bool = False
 ) -> Released:
     """Run one release under the home's lock; the same identity resumes or is found done."""
+    if kind_of(spec_path) == AGGREGATES:
+        from flows.aggregates import release_aggregates
+
+        return release_aggregates(spec_path, home, slot=slot, source=source, wait=wait)
     file = load_spec(spec_path, source)
     prepared = Home(home).prepare()
     with prepared.locked(wait):
@@ -49,7 +54,7 @@ def release(
         done = status_of(prepared, run.release_id)
         if done is not None:
             forget_vault(run, file)  # whoever published it may have died before coming to this
-            return Released(run.release_id, done, resumed=True, page_problem=_page_problem(run, page.fn))
+            return Released(run.release_id, done, resumed=True, page_problem=page_problem(run, page.fn))
         return release_flow(str(spec_path), str(home), slot, None if source is None else str(source))
 
 
@@ -61,21 +66,21 @@ def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | No
     done = status_of(run.home, run.release_id)
     if done is not None:
         forget_vault(run, file)
-        return Released(run.release_id, done, resumed=True, page_problem=_page_problem(run, page))
+        return Released(run.release_id, done, resumed=True, page_problem=page_problem(run, page))
     references = references_of(run, file)
     if file.spec.source.reports is not None:
         report("collect", 0)
         ingested = collect(run, file)
         report("collect", 1)
-        _record_spend(run, slot)
+        record_spend(run, slot)
     else:
         report("ingest", 0)
         ingested = ingest(run, file)
         report("ingest", 1)
-        _record_spend(run, slot)
+        record_spend(run, slot)
         draw(run, ingested)
     outcome = conclude(run, ingested, references)
-    budgets = budget_rows(run.plan, outcome.supports)
+    budgets = budget_rows(run.plan, outcome.supports, outcome.numbers)
     tables = {
         "histograms": outcome.rows,
         "budgets": budgets,
@@ -84,13 +89,14 @@ def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | No
             if run.plan.hidden is None
             else {"level_shares": share_rows(run.plan, outcome.supports)}
         ),
+        **number_tables(run.plan, outcome.numbers),
     }
     report("publish", 0)
     status = publish(run, ingested.n_users, tables, outcome.verdicts)
     report("publish", 1)
     forget_vault(run, file)
     report("page", 0)
-    problem = _page_problem(run, page)
+    problem = page_problem(run, page)
     report("page", 1)
     if status == "published":
         create_table_artifact(outcome.rows.to_dicts(), key="histograms", description=f"Release {run.release_id}")
@@ -106,7 +112,7 @@ def page(home: Path, release_id: str) -> None:
     build_page(home, release_id)
 
 
-def _page_problem(run: Run, build: Callable[[Path, str], None]) -> str | None:
+def page_problem(run: AnyRun, build: Callable[[Path, str], None]) -> str | None:
     """Build the page unless it is there. A page that fails takes nothing back of what is published."""
     if (run.home.pages / f"{run.release_id}.html").exists():
         return None
@@ -117,7 +123,7 @@ def _page_problem(run: Run, build: Callable[[Path, str], None]) -> str | None:
     return None
 
 
-def _record_spend(run: Run, slot: str) -> None:
+def record_spend(run: AnyRun, slot: str) -> None:
     """Before the first draw: a release that is refused later has spent all the same."""
     plan = run.plan
     run.home.record_spend(

@@ -10,6 +10,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from flows.render_numbers import (
+    means_table,
+    mechanisms_table,
+    predicted_means,
+    quantiles_table,
+    sampling_table,
+    studied_means,
+)
 from tasks.failures import Failure
 from tasks.home import Home
 from tasks.results import PublishedRelease
@@ -27,9 +35,18 @@ def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: 
     state = "is there already; nothing was drawn" if resumed else row["status"]
     out.print(f"[bold]{found.release_id}[/] {state} — {row['n_users']:,} users, {row['created_at']:%Y-%m-%d %H:%M} UTC")
     show_histograms(out, found.histograms)
+    if not found.means.is_empty():
+        out.print(means_table(found.means))
+    if not found.quantiles.is_empty():
+        out.print(quantiles_table(found.quantiles))
     if not found.level_shares.is_empty():
         out.print(_shares(found.level_shares))
-    if not found.budgets.is_empty():
+    if not found.aggregates.is_empty():
+        from flows.render_aggregates import budget_tables, totals_tables
+
+        for table in (*totals_tables(found.aggregates), *budget_tables(found.budgets)):
+            out.print(table)
+    elif not found.budgets.is_empty():
         out.print(_budgets(found.budgets))
     show_validations(out, found)
     places = Home(home)
@@ -94,12 +111,12 @@ def _budgets(rows: pl.DataFrame) -> Table:
 
 
 def show_validations(out: Console, found: PublishedRelease) -> None:
-    out.print(_gates(found.validations.to_dicts()))
+    out.print(gates_table(found.validations.to_dicts()))
     if not found.plan_matches:
         out.print("[bold red]The stored plan does not have the published hash.[/]")
 
 
-def _gates(rows: list[dict[str, Any]]) -> Table:
+def gates_table(rows: list[dict[str, Any]]) -> Table:
     table = Table(title="Gates", title_justify="left")
     table.add_column("")
     table.add_column("gate")
@@ -128,7 +145,9 @@ def show_releases(out: Console, found: pl.DataFrame, home: Path) -> None:
     for (name,), rows in found.group_by("name", maintain_order=True):
         total = rows["spent"].sum()
         if rows.height > 1:
-            out.print(f"A user in all {rows.height} releases of {name} has spent up to ε = {total:g}.", highlight=False)
+            whose = "One item of a user" if "item" in rows["unit"].to_list() else "A user"
+            line = f"{whose} in all {rows.height} releases of {name} has spent up to ε = {total:g}."
+            out.print(line, highlight=False)
 
 
 def show_failures(out: Console, failures: list[Failure]) -> None:
@@ -147,6 +166,17 @@ def show_forecast(out: Console, found: Forecast) -> None:
     for assumption in found.assumptions:
         out.print(f"  assumed: {assumption}", highlight=False)
     out.print(_budgets(found.budgets))
+    if not found.errors.is_empty():
+        _show_histograms(out, found)
+    if not found.means.is_empty():
+        out.print(sampling_table(found.sampling))
+        out.print(predicted_means(found.means))
+        out.print(mechanisms_table(found.mechanisms))
+    if found.target is not None:
+        _show_target(out, found)
+
+
+def _show_histograms(out: Console, found: Forecast) -> None:
     errors = Table(title="Predicted standard error (root mean square over values)", title_justify="left")
     errors.add_column("attribute")
     errors.add_column("values", justify="right")
@@ -171,8 +201,6 @@ def show_forecast(out: Console, found: Forecast) -> None:
             f"{row['information']:.0%}",
         )
     out.print(costs)
-    if found.target is not None:
-        _show_target(out, found)
 
 
 def _protocols(rows: pl.DataFrame) -> Table:
@@ -231,7 +259,9 @@ def show_evaluation(out: Console, done: Evaluated) -> None:
             f"the homogeneity test in {rows['disagreement_rate'][0]:.2%} (never where levels are hidden).",
             highlight=False,
         )
-    out.print(_gates([vars(verdict) for verdict in done.verdicts]))
+    if not done.means.is_empty():
+        out.print(studied_means(done.means))
+    out.print(gates_table([vars(verdict) for verdict in done.verdicts]))
     out.print(f"Kept in {done.folder / 'evaluation.duckdb'} (0700)", highlight=False, soft_wrap=True)
 
 
@@ -241,5 +271,7 @@ def evaluation_json(done: Evaluated) -> dict[str, Any]:
         "n_users": done.n_users,
         "cells": done.cells.to_dicts(),
         "methods": done.methods.to_dicts(),
+        "means": done.means.to_dicts(),
+        "numbers": done.numbers.to_dicts(),
         "validations": [vars(verdict) for verdict in done.verdicts],
     }

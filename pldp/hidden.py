@@ -51,7 +51,7 @@ def joint_support(
     return np.stack([protocol.support(reports[level_reports == b]) for b in range(n_levels)])
 
 
-def level_shares(tally: Counts, report: PureProtocol) -> Estimate:
+def level_shares(tally: Counts | Floats, report: PureProtocol) -> Estimate:
     """Shares of the levels from the level reports alone; unbiased, may be negative."""
     n = tally.sum(axis=-1, keepdims=True)
     shares = (tally / n - report.q) / report.gap
@@ -60,8 +60,8 @@ def level_shares(tally: Counts, report: PureProtocol) -> Estimate:
 
 
 def auem(
-    joint: Counts,
-    tally: Counts,
+    joint: Counts | Floats,
+    tally: Counts | Floats,
     protocols: tuple[PureProtocol, ...],
     report: PureProtocol,
     *,
@@ -97,6 +97,9 @@ def auem(
     d_of = (d - report.q * d.sum()) / report.gap
     mean = q_of[:, None] + inside[..., None, :] * d_of[:, None]
     squares = (joint * (1 - 2 * mean) + tally[..., None] * mean**2).sum(axis=-2) / n
+    # A value that hardly any report supports shows no variance: it has at least that of its expected support.
+    implied = np.clip(low + np.clip(frequency, 1 / n, 1 - 1 / n) * gap, 0, 1)
+    squares = np.maximum(squares, implied * (1 - implied))
     between = inside * (1 - inside)
     if levels == "fixed":
         # Σ ρ d² is at least D² (Jensen), whatever noise does to ρ̂.
@@ -125,7 +128,7 @@ def hidden_sum(joint: Counts, tally: Counts, protocols: tuple[PureProtocol, ...]
 
 
 def self_calibrated(
-    support: Counts, n: int, protocols: tuple[PureProtocol, ...], shares: Floats | None = None
+    support: Counts | Floats, n: int, protocols: tuple[PureProtocol, ...], shares: Floats | None = None
 ) -> Estimate:
     """Without any level report: how many bits are set tells how much noise there is.
 

@@ -32,18 +32,19 @@ def estimate_hidden(
 ) -> Histogram:
     """`joint` is the support by told level, `told` how many told each level.
 
-    No level has an estimate of its own here, so there is nothing to test for agreement. The unbiased column is AUEM's:
-    a ratio, unbiased as n grows.
+    No level has an estimate of its own here, so there is nothing to test for agreement. The unbiased column is that of
+    the method before post-processing, for likelihoods AUEM's: a ratio, unbiased as n grows.
     """
     n_users = int(told.sum())
     plain = auem(joint, told, protocols, level_report)
-    found = plain
+    found, converged = plain, True
     frequency, error = plain.frequency, plain.standard_error
     if recipe.method in ("em", "emoa-paper"):
         if blocks is None:
             raise ValueError(f"method {recipe.method!r} needs the reports")
         if recipe.method == "em":
             fitted = correct_em(blocks, protocols, level_report)
+            converged = fitted.converged
             found = Estimate(fitted.frequency, fitted.standard_error)
             frequency, error = found.frequency, found.standard_error
         else:
@@ -57,6 +58,7 @@ def estimate_hidden(
         error = found.standard_error
         if recipe.postprocess != "none":
             error = _bootstrap(moments, recipe, told, protocols, level_report, found.frequency, rng)
+    unbiased = found if recipe.method in ("auem", "self-calibrated") else plain
     beyond = spread(found.frequency, n_users) / n_users if recipe.population else np.zeros(1)
     low, high = interval(found.frequency, found.standard_error, beyond, recipe)
     return Histogram(
@@ -66,9 +68,10 @@ def estimate_hidden(
         standard_error=np.sqrt(error**2 + beyond),
         ci_low=low,
         ci_high=high,
-        unbiased=Combined(plain.frequency, plain.standard_error, np.ones((1, frequency.size))),
+        unbiased=Combined(unbiased.frequency, unbiased.standard_error, np.ones((1, frequency.size))),
         agreement=1.0,
         agreed=True,
+        converged=converged,
     )
 
 
@@ -115,6 +118,9 @@ def moment_test(
     tail = told[..., None] - joint
     mean = (joint - told[..., None] * expected).sum(axis=-2) / n_users[..., None]
     square = (joint * (1 - expected) ** 2 + tail * expected**2).sum(axis=-2) / n_users[..., None]
-    z = np.abs(mean) * np.sqrt(n_users[..., None] / (square - mean**2))
+    # A value that hardly any report supports shows no variance of its own: it has at least what the truth implies.
+    implied = np.clip((told[..., None] * expected).sum(axis=-2) / n_users[..., None], 0, 1)
+    variance = np.maximum(np.maximum(square - mean**2, implied * (1 - implied)), 1 / n_users[..., None])
+    z = np.abs(mean) * np.sqrt(n_users[..., None] / variance)
     worst: Floats = 2 * norm.sf(z).min(axis=-1) * truth.size
     return np.minimum(worst, 1.0)

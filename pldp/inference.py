@@ -48,6 +48,8 @@ class Histogram:
     unbiased: Combined
     agreement: float
     agreed: bool
+    converged: bool = True
+    """Whether a likelihood was climbed to its end; everything else has one."""
 
 
 def estimate_histogram(
@@ -71,10 +73,12 @@ def estimate_histogram(
     unbiased = combine_linear(linear if agreed else "sum", levels)
     method = recipe.method if agreed else "sum"
     beyond = spread(unbiased.frequency, levels.n_reports) / levels.n_reports if recipe.population else np.zeros(1)
+    converged = True
     if method == "em":
         if likelihood is None:
             raise ValueError("method 'em' needs the likelihood of the reports")
         found = likelihood()
+        converged = found.converged
         frequency, error = found.frequency, found.standard_error
         low, high = interval(frequency, error, beyond, recipe)
     else:
@@ -93,6 +97,7 @@ def estimate_histogram(
         unbiased=unbiased,
         agreement=agreement,
         agreed=agreed,
+        converged=converged,
     )
 
 

@@ -116,7 +116,7 @@ def check_levels(level_reports: NDArray[np.integer], n_levels: int) -> None:
         raise ValueError(f"a level report lies outside the {n_levels} levels")
 
 
-def table_blocks(protocols: Sequence[PureProtocol], tables: Sequence[Counts] | Counts) -> Blocks:
+def table_blocks(protocols: Sequence[PureProtocol], tables: Sequence[Counts] | Counts | Floats) -> Blocks:
     """Rows of the cells that somebody is in: table i belongs to level (or level report) i."""
     size = check_size(protocols)
     kept = []
@@ -172,14 +172,33 @@ def maximum_likelihood(
 
     path = climb(step, np.full(size, 1 / size), (size,), tolerance, steps)
     curvature = np.zeros((size, size))
+    support, sizes = np.zeros((len(protocols), size)), np.zeros(len(protocols))
     for block in blocks():
         gain = lift[block.level]
         slope = gain / (1 + gain * (block.matrix @ path.point))
         curvature += gram(block.matrix, block.weight * slope**2)
+        for level in np.unique(block.level):
+            own = np.where(block.level == level, block.weight, 0.0)
+            support[level] += block.matrix.T @ own
+            sizes[level] += own.sum()
+    curvature[np.diag_indices(size)] += _unseen(protocols, lift, path.point, support, sizes)
     covariance = own_shares(tangent_inverse(curvature, (size,)), path.point, n)
     return Likelihood(
         path.point, errors(covariance, n), covariance, path.passes, path.gap, path.gap <= tolerance, path.trace, n
     )
+
+
+def _unseen(
+    protocols: Sequence[PureProtocol], lift: Floats, frequency: Floats, support: Floats, sizes: Floats
+) -> Floats:
+    """Information of the reports that a value should have had and by chance did not, where they are the most of them.
+
+    A value that no report supports leaves no curvature at all; its absence is information all the same.
+    """
+    expected = sizes[:, None] * np.stack([protocol.q + frequency * protocol.gap for protocol in protocols])
+    missing = np.where(support < expected / 2, expected - support, 0.0)
+    slope = lift[:, None] / (1 + lift[:, None] * frequency)
+    return (missing * slope**2).sum(axis=0)
 
 
 def check_size(protocols: Sequence[PureProtocol]) -> int:

@@ -6,26 +6,27 @@ import hashlib
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pldp.exact import float_above, log_above, within
+from pldp.fields import Frozen, Ratio
 from pldp.inference import Recipe
 from pldp.leak import level_leak
 from pldp.mechanisms.krr import KRR
 from pldp.mechanisms.protocol import Counts, Floats, PureProtocol
 from pldp.mechanisms.registry import PROTOCOLS
+from pldp.number_plan import NumbersPlan
 from pldp.simulate import whole_counts
-from pldp.spec import Ratio
+
+NUMBER_CELLS = 4
+"""A number of a user is a code of four bytes where a value is a bit: partitions hold fewer users."""
 
 FAMILY = 1e-5
 """The most probable all gates together are to refuse a correct release; half of it is the homogeneity test's."""
-
-
-class Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))
 
 
 class LevelPlan(Frozen):
@@ -101,6 +102,8 @@ class Plan(Frozen):
     one_level_for_all: bool
     hidden: HiddenPlan | None = None
     """Where levels are hidden: one protocol an attribute, one unordered file of reports, nothing by level."""
+    numbers: NumbersPlan | None = None
+    """Means and quantiles, where the spec asks for them."""
     perturbed_by: Literal["vault", "clients"]
     """Who draws the reports: the holder of the vault on the users' behalf, or their own clients."""
 
@@ -109,18 +112,27 @@ class Plan(Frozen):
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property
+    def tested(self) -> int:
+        """How many attributes are tested for agreement between their levels or classes."""
+        return len(self.attributes) + (0 if self.numbers is None else self.numbers.columns)
+
+    @property
     def cells(self) -> int:
-        return sum(len(attribute.values) for attribute in self.attributes)
+        """What a user takes of a partition."""
+        numbers = 0 if self.numbers is None else NUMBER_CELLS * (self.numbers.columns + len(self.numbers.questions))
+        return sum(len(attribute.values) for attribute in self.attributes) + numbers
 
     @property
     def worst_total(self) -> Fraction:
         """The most any user can spend, whatever levels they choose: mpldp Theorem 5."""
-        return sum((max(level.budget for level in a.levels) for a in self.attributes), Fraction(0))
+        numbers = Fraction(0) if self.numbers is None else max(level.budget for level in self.numbers.levels)
+        return sum((max(level.budget for level in a.levels) for a in self.attributes), numbers)
 
     def leak(self, attributes: Sequence[AttributePlan] | None = None) -> Fraction | None:
         """What reports tell about the level, as the worst ratio of probabilities at one value; None where public.
 
-        Of these attributes together with one report about the level; of the worst user, unless they are given.
+        Of these attributes together with one report about the level; of all reports of a user, unless they are given.
+        Where attributes have levels of their own, people may choose alike everywhere: the leaks multiply.
         """
         if self.hidden is None:
             return None
@@ -130,7 +142,7 @@ class Plan(Frozen):
         bounded = [leak for leak in found if leak is not None]
         if len(bounded) < len(found):
             raise ValueError("hidden levels need one protocol and alphabet an attribute")
-        return max(bounded)
+        return prod(bounded, start=Fraction(1))
 
     def expected_sizes(self, users: int | None = None) -> Counts:
         return whole_counts(np.asarray(self.expected_shares), users or self.expected_users)

@@ -19,17 +19,19 @@ from pldp.combine import (
 )
 from pldp.hidden import auem, self_calibrated
 from pldp.inference import Recipe, apply
-from pldp.likelihood import table_blocks
+from pldp.likelihood import MOST_VALUES, table_blocks
 from pldp.mechanisms.krr import KRR
 from pldp.mechanisms.protocol import Counts, Floats
 from pldp.mixture import correct_em
+from pldp.number_predict import worst_mean
 from pldp.plan import AttributePlan, HiddenPlan, Plan
 from pldp.simulate import draw_levels, draw_support, whole_counts
 
 SIMULATIONS = 400
 _MOST_USERS = 10**12
-_MOST_BUDGET = 1000.0
-_HALVINGS = 48
+_LEAST_BUDGET, _MOST_BUDGET = 1e-6, 1000.0
+_STEPS = 37  # a quarter of a decade each
+_HALVINGS = 24
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,10 @@ def predict_hidden(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, 
     n_users = int(sizes.sum())
     telling = np.full((sizes.size, sizes.size), report.q) + np.eye(sizes.size) * report.gap
     supported = np.stack([protocol.q + frequency * protocol.gap for protocol in protocols])
-    told = np.rint(sizes @ telling).astype(np.int64)
-    joint = np.rint(telling.T @ (sizes[:, None] * supported)).astype(np.int64)
+    told = sizes @ telling
+    joint = telling.T @ (sizes[:, None] * supported)
     errors = {"auem": auem(joint, told, protocols, report).standard_error}
-    if isinstance(protocols[0], KRR):
+    if isinstance(protocols[0], KRR) and frequency.size <= MOST_VALUES:
         fitted = correct_em(table_blocks(protocols, joint), protocols, report)
         errors["em"] = fitted.standard_error
     elif attribute.levels[0].mechanism == "brr" and frequency.size > 2:
@@ -120,14 +122,16 @@ def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> t
 def worst_error(plan: Plan, users: int | None = None) -> float:
     """The largest typical standard error over attributes, before post-processing.
 
-    Of `oc+` where the method has no formula; where levels are hidden, of the method or else of `auem`.
+    Of `oc+` where the method has no formula; where levels are hidden, of the method or else of `auem`. The error of a
+    mean counts as a share of its range.
     """
     if plan.hidden is not None:
         found = [predict_hidden(a, plan.hidden, plan.expected_sizes(users), a.frequencies) for a in plan.attributes]
         return max(typical(errors.get(plan.recipe.method, errors["auem"])) for errors in found)
     method = plan.recipe.method if plan.recipe.method in LINEAR_METHODS else "oc+"
     sizes = plan.expected_sizes(users)
-    return max(typical(predict_linear(a, method, sizes, a.frequencies)) for a in plan.attributes)
+    errors = [typical(predict_linear(a, method, sizes, a.frequencies)) for a in plan.attributes]
+    return max([*errors, *([] if plan.numbers is None else [worst_mean(plan.numbers, sizes)])])
 
 
 def users_for(plan: Plan, target: float) -> int | None:
@@ -142,11 +146,24 @@ def users_for(plan: Plan, target: float) -> int | None:
 
 
 def budget_for(plan_at: Callable[[Fraction], Plan], target: float) -> float | None:
-    """The smallest total budget that reaches the target with the expected users."""
-    low, high = 1e-6, _MOST_BUDGET
-    if worst_error(plan_at(Fraction(str(high)))) > target:
+    """The smallest total budget that reaches the target with the expected users.
+
+    Some budgets have no plan: where levels are hidden, those that would tell too much about them. So the search goes
+    upwards until a budget reaches the target, then halves the step before it.
+    """
+
+    def reaches(total: float) -> bool:
+        try:
+            return worst_error(plan_at(Fraction(str(total)))) <= target
+        except ValueError:
+            return False
+
+    grid = np.geomspace(_LEAST_BUDGET, _MOST_BUDGET, _STEPS).tolist()
+    first = next((i for i, total in enumerate(grid) if reaches(total)), None)
+    if first is None:
         return None
+    low, high = grid[max(first - 1, 0)], grid[first]
     for _ in range(_HALVINGS):
         middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if worst_error(plan_at(Fraction(str(middle)))) <= target else (middle, high)
+        low, high = (low, middle) if reaches(middle) else (middle, high)
     return high

@@ -3,18 +3,20 @@
 An analyst cleared up to budget ε uses reports of at most ε as they are, and those of a larger budget after a second
 perturbation, which needs the reports only. The result is a protocol of its own, whose exact ratio is at most the bound
 of e^ε that every other protocol keeps. The first reports must stay away from that analyst.
+
+Two recyclings of the same reports would add up. A smaller budget therefore starts from the reports of the next larger
+one, never from the first again: whoever holds several then learns no more than the largest tells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
 
 import numpy as np
 
-from pldp.combine import Combined, combine_linear, estimate_levels
 from pldp.exact import SCALE, exp_below
 from pldp.mechanisms.krr import KRR
 from pldp.mechanisms.protocol import Counts, Floats, PureProtocol, Reports, Values
@@ -33,6 +35,8 @@ class RecycledBRR(Unary):
     domain_size: int
     keep: int
     again: int
+    before: tuple[int, ...] = ()
+    """Thresholds of the recyclings before this one."""
 
     @classmethod
     def for_budget(cls, domain_size: int, epsilon: Fraction) -> Self:
@@ -45,7 +49,10 @@ class RecycledBRR(Unary):
     @property
     def exact_p(self) -> Fraction:
         kept = Fraction(self.keep, SCALE)
-        return kept * self.retain + (1 - kept) * (1 - self.retain)
+        for threshold in (*self.before, self.again):
+            retain = Fraction(threshold, SCALE)
+            kept = kept * retain + (1 - kept) * (1 - retain)
+        return kept
 
     @property
     def exact_q(self) -> Fraction:
@@ -56,7 +63,10 @@ class RecycledBRR(Unary):
         return (self.exact_p / self.exact_q) ** 2
 
     def perturb(self, values: Values, stream: Keystream) -> Reports:
-        return self.perturb_again(BRR(self.domain_size, self.keep).perturb(values, stream), stream)
+        reports = BRR(self.domain_size, self.keep).perturb(values, stream)
+        for threshold in self.before:
+            reports = RecycledBRR(self.domain_size, self.keep, threshold).perturb_again(reports, stream)
+        return self.perturb_again(reports, stream)
 
     def perturb_again(self, reports: Reports, stream: Keystream) -> Reports:
         """Only the number of reports matters to the noise."""
@@ -75,6 +85,8 @@ class RecycledKRR(PureProtocol):
     domain_size: int
     redraw: int
     again: int
+    before: tuple[int, ...] = ()
+    """Thresholds of the recyclings before this one."""
 
     @classmethod
     def for_budget(cls, domain_size: int, epsilon: Fraction) -> Self:
@@ -85,12 +97,20 @@ class RecycledKRR(PureProtocol):
         return Fraction(self.again, SCALE)
 
     @property
+    def kept(self) -> Fraction:
+        """Probability that no redrawing touched the own value."""
+        kept = 1 - Fraction(self.redraw, SCALE)
+        for threshold in (*self.before, self.again):
+            kept *= Fraction(threshold, SCALE)
+        return kept
+
+    @property
     def exact_p(self) -> Fraction:
-        return (1 - Fraction(self.redraw, SCALE)) * self.retain + self.exact_q
+        return self.kept + self.exact_q
 
     @property
     def exact_q(self) -> Fraction:
-        return (1 - (1 - Fraction(self.redraw, SCALE)) * self.retain) / self.domain_size
+        return (1 - self.kept) / self.domain_size
 
     @property
     def exact_pairs(self) -> tuple[Fraction, Fraction]:
@@ -109,7 +129,10 @@ class RecycledKRR(PureProtocol):
         return self.domain_size - 1
 
     def perturb(self, values: Values, stream: Keystream) -> Reports:
-        return self.perturb_again(self._first.perturb(values, stream), stream)
+        reports = self._first.perturb(values, stream)
+        for threshold in self.before:
+            reports = RecycledKRR(self.domain_size, self.redraw, threshold).perturb_again(reports, stream)
+        return self.perturb_again(reports, stream)
 
     def perturb_again(self, reports: Reports, stream: Keystream) -> Reports:
         said = self._first.members(reports).argmax(axis=1).astype(np.uint16)
@@ -125,9 +148,10 @@ class RecycledKRR(PureProtocol):
         return self._first.invalid(reports)
 
     def sample_support(self, true_counts: Counts, rng: np.random.Generator) -> Counts:
-        return KRR(self.domain_size, SCALE - self.again).sample_support(
-            self._first.sample_support(true_counts, rng), rng
-        )
+        support = self._first.sample_support(true_counts, rng)
+        for threshold in (*self.before, self.again):
+            support = KRR(self.domain_size, SCALE - threshold).sample_support(support, rng)
+        return support
 
     def total_tail(self, observed: int, n: int) -> float:
         return self._first.total_tail(observed, n)
@@ -141,43 +165,33 @@ class RecycledKRR(PureProtocol):
 
 
 def recycle(source: PureProtocol, epsilon: Fraction) -> RecycledBRR | RecycledKRR:
-    """The least second perturbation after which `source`'s reports keep the promise of ε exactly."""
+    """The least further perturbation after which `source`'s reports keep the promise of ε exactly."""
     if source.worst_ratio <= exp_below(epsilon):
         raise ValueError(f"{source.name} reports already keep a budget of {float(epsilon):g}: use them as they are")
-    if isinstance(source, BRR):
+    before = (*source.before, source.again) if isinstance(source, RecycledBRR | RecycledKRR) else ()
+    if isinstance(source, BRR | RecycledBRR):
         odds = exp_below(epsilon / 2)
-        kept = source.exact_p
-        again = _floor((odds / (1 + odds) + kept - 1) / (2 * kept - 1) * SCALE)
-        found: RecycledBRR | RecycledKRR = RecycledBRR(source.domain_size, source.keep, again)
-    elif isinstance(source, KRR):
+        again = _floor((odds / (1 + odds) + source.exact_p - 1) / (2 * source.exact_p - 1) * SCALE)
+        found: RecycledBRR | RecycledKRR = RecycledBRR(source.domain_size, source.keep, again, before)
+    elif isinstance(source, KRR | RecycledKRR):
         odds = exp_below(epsilon)
-        kept = 1 - Fraction(source.redraw, SCALE)
+        kept = source.exact_p - source.exact_q
         again = _floor((odds - 1) / (odds - 1 + source.domain_size) / kept * SCALE)
-        found = RecycledKRR(source.domain_size, source.redraw, again)
+        found = RecycledKRR(source.domain_size, source.redraw, again, before)
     else:
         raise ValueError(f"{source.name} reports cannot be recycled: only brr and krr")
     # The square of the bound of e^{ε/2} may pass that of e^ε in its last digit.
     while found.worst_ratio > exp_below(epsilon):
-        again -= 1
-        found = type(found)(found.domain_size, found.keep if isinstance(found, RecycledBRR) else found.redraw, again)
+        found = replace(found, again=found.again - 1)
     if found.exact_p <= found.exact_q:
         raise ValueError(f"a budget of {float(epsilon):g} is too small to leave any signal")
     return found
 
 
-def clear(
-    protocols: Sequence[PureProtocol], budgets: Sequence[Fraction], epsilon: Fraction
-) -> tuple[PureProtocol, ...]:
-    """Each level's protocol as an analyst cleared up to ε sees it."""
-    return tuple(
-        protocol if budget <= epsilon else recycle(protocol, epsilon)
-        for protocol, budget in zip(protocols, budgets, strict=True)
-    )
-
-
-def cleared_estimate(support: Counts, n: Counts, protocols: tuple[PureProtocol, ...], method: str = "oc+") -> Combined:
-    """What that analyst computes from support counts of the cleared reports, (…, level, value), with its errors."""
-    return combine_linear(method, estimate_levels(support, n, protocols))
+def clear(protocols: Sequence[PureProtocol], epsilon: Fraction) -> tuple[PureProtocol, ...]:
+    """Each level's protocol as an analyst cleared up to ε sees it: as it is where it keeps ε."""
+    bound = exp_below(epsilon)
+    return tuple(protocol if protocol.worst_ratio <= bound else recycle(protocol, epsilon) for protocol in protocols)
 
 
 def _floor(number: Fraction) -> int:

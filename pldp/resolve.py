@@ -12,12 +12,15 @@ from pldp.allocation import Variance, brr_variance, optimal_shares, oue_variance
 from pldp.exact import BITS, SCALE, log_above, within
 from pldp.inference import Recipe
 from pldp.leak import level_leak
+from pldp.likelihood import MOST_VALUES
 from pldp.mechanisms.choice import AUTO, Candidate, candidates, choose
 from pldp.mechanisms.krr import KRR
 from pldp.mechanisms.protocol import Floats
 from pldp.mechanisms.registry import PROTOCOLS
 from pldp.plan import FAMILY, AttributePlan, HiddenPlan, LevelPlan, Plan
+from pldp.resolve_numbers import numbers_share, plan_numbers
 from pldp.spec import Category, Crosstab, Spec
+from pldp.spec_numbers import Numbers
 
 _RAISE = "Raise it, or the smallest share that it is cut by"
 
@@ -29,7 +32,8 @@ def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
         # No threshold of a mechanism can express it, and doubles would underflow on the way there.
         raise ValueError(f"budget.total: a budget below 2^-{BITS} is too small to leave any signal. {_RAISE}")
     published = spec.published
-    budgets = split(total, _shares(spec, float(total)))
+    budgets, for_numbers = _budgets(spec, total)
+    _refuse_large(spec)
     choices = strictest_first(spec)
     shares = spec.expected.levels or spec.levels.assigned or dict.fromkeys(choices, Fraction(1, len(choices)))
     plan = Plan(
@@ -44,7 +48,7 @@ def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
             postprocess=spec.postprocess,
             disagreement=spec.combination.disagreement,
             # A fallback costs only precision, so it may come early; a refusal shares the gates' false alarms.
-            alpha=spec.combination.alpha if spec.combination.disagreement == "sum" else FAMILY / 2 / len(published),
+            alpha=spec.combination.alpha if spec.combination.disagreement == "sum" else FAMILY / 2 / _results(spec),
             confidence=spec.intervals.confidence,
             population=spec.intervals.target == "population",
             steps=spec.combination.steps,
@@ -55,9 +59,21 @@ def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
         minimum_users=spec.gates.minimum_users,
         one_level_for_all=not isinstance(spec.levels.column, dict),
         hidden=_hidden(spec),
+        numbers=None
+        if for_numbers is None
+        else plan_numbers(spec.number_attributes, _numbers(spec), for_numbers, choices),
         perturbed_by="vault" if spec.source.reports is None else "clients",
     )
     return plan if plan.hidden is None else _within_leak(plan, plan.hidden, spec)
+
+
+def _refuse_large(spec: Spec) -> None:
+    large = [a.name for a in spec.published if len(spec.labels(a)) > MOST_VALUES]
+    if spec.method in ("em", "emoa-paper") and large:
+        raise ValueError(
+            f"combination.method: {spec.method} takes attributes of at most {MOST_VALUES:,} values "
+            f"({', '.join(large)}). Use {'auem' if spec.levels.hidden else 'oc+'}"
+        )
 
 
 def _within_leak(plan: Plan, hidden: HiddenPlan, spec: Spec) -> Plan:
@@ -84,8 +100,33 @@ def _within_leak(plan: Plan, hidden: HiddenPlan, spec: Spec) -> Plan:
 def _hidden(spec: Spec) -> HiddenPlan | None:
     if spec.levels.epsilon_p is None or spec.levels.max_leak is None:
         return None
-    protocol = KRR.for_budget(len(spec.levels.choices), spec.levels.epsilon_p)
+    try:
+        protocol = KRR.for_budget(len(spec.levels.choices), spec.levels.epsilon_p)
+    except ValueError as error:
+        raise ValueError(f"levels.epsilon_p: {error}") from None
     return HiddenPlan(budget=spec.levels.epsilon_p, parameters=asdict(protocol), max_leak=spec.levels.max_leak)
+
+
+def _numbers(spec: Spec) -> Numbers:
+    return spec.numbers or Numbers()
+
+
+def _results(spec: Spec) -> int:
+    """How many attributes are tested for agreement."""
+    return len(spec.published) + len(spec.number_attributes)
+
+
+def _budgets(spec: Spec, total: Fraction) -> tuple[tuple[Fraction, ...], Fraction | None]:
+    """The histograms' budgets, and what numbers get together; they sum to the total exactly."""
+    if not spec.number_attributes:
+        return split(total, _shares(spec, float(total))), None
+    if not spec.published:
+        return (), total
+    cells = [len(spec.labels(attribute)) for attribute in spec.published]
+    of_cells = _variance(cells, [mechanism_of(spec, attribute) for attribute in spec.published])
+    part = numbers_share(spec.number_attributes, _numbers(spec), float(total), cells, of_cells)
+    *budgets, numbers = split(total, np.append(_shares(spec, float(total) * (1 - part)) * (1 - part), part))
+    return tuple(budgets), numbers
 
 
 def _shares(spec: Spec, total: float) -> Floats:
@@ -103,6 +144,9 @@ def _variance(cells: list[int], mechanisms: list[str]) -> Variance:
     """Each attribute's noise as a function of its budget, by formula; `auto` comes to about subset selection's."""
     named = np.asarray(mechanisms)
     of_subset, of_krr = subset_variance(cells), subset_variance(cells, single=True)
+    if len(set(mechanisms)) == 1:
+        by_name: dict[str, Variance] = {"brr": brr_variance, "oue": oue_variance, "olh": oue_variance, "krr": of_krr}
+        return by_name.get(mechanisms[0], of_subset)
 
     def variance(epsilon: Floats) -> Floats:
         return np.select(
@@ -127,18 +171,25 @@ def considered(spec: Spec, attribute: Category | Crosstab, budgets: Sequence[Fra
 
     Hidden levels ask for reports that look alike at every level, and leave out what alone would tell too much of it.
     """
-    k = len(spec.labels(attribute))
-    wanted = mechanism_of(spec, attribute)
-    allowed = [name for name, kind in PROTOCOLS.items() if kind.level_free or not spec.levels.hidden]
-    if spec.method in ("self-calibrated", "emoa-paper"):
-        allowed = ["brr"]  # what these methods are made for
-    if wanted != AUTO:
-        allowed = [name for name in allowed if name == wanted]
-    found = candidates(k, budgets, frequencies(spec, attribute), allowed, spec.report_bytes)
+    barred = _barred(spec, mechanism_of(spec, attribute))
+    found = candidates(len(spec.labels(attribute)), budgets, frequencies(spec, attribute), barred, spec.report_bytes)
     hidden = _hidden(spec)
     if hidden is None:
         return found
     return tuple(_leak_checked(candidate, hidden) for candidate in found)
+
+
+def _barred(spec: Spec, wanted: str) -> dict[str, str]:
+    """Which protocols may not be chosen, and why."""
+    reasons = {}
+    for name, kind in PROTOCOLS.items():
+        if spec.levels.hidden and not kind.level_free:
+            reasons[name] = "its reports would give the hidden level away"
+        elif spec.method in ("self-calibrated", "emoa-paper") and name != "brr":
+            reasons[name] = f"method {spec.method} takes brr"
+        elif wanted not in (AUTO, name):
+            reasons[name] = f"the spec asks for {wanted}"
+    return reasons
 
 
 def _leak_checked(candidate: Candidate, hidden: HiddenPlan) -> Candidate:
@@ -161,7 +212,8 @@ def frequencies(spec: Spec, attribute: Category | Crosstab) -> Floats:
 def _chosen(spec: Spec, attribute: Category | Crosstab, budgets: Sequence[Fraction], frugal: bool = False) -> Candidate:
     """The least variance, or where `frugal` the least told about the level."""
     found = considered(spec, attribute, budgets)
-    if not found:
+    wanted = mechanism_of(spec, attribute)
+    if not found or (wanted != AUTO and wanted not in {c.mechanism for c in found} and len(spec.labels(attribute)) > 1):
         raise ValueError(
             f"budget.total: a budget of {float(min(budgets)):g} is too small to leave any signal. {_RAISE}"
         )

@@ -8,20 +8,11 @@ from itertools import product
 from math import prod
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    PlainSerializer,
-    Tag,
-    model_validator,
-)
+from pydantic import Discriminator, Field, Tag, model_validator
 
-from pldp.exact import parse_ratio
+from pldp.fields import Model, Name, Ratio, Text, Value, Whole
 from pldp.schedule import Schedule
+from pldp.spec_numbers import Number, Numbers
 
 MAX_VALUES = 10_000
 MAX_BUDGET = 1_000
@@ -31,40 +22,6 @@ PUBLIC_METHODS = ("sum", "oc", "oc+", "op", "op-exact", "em")
 HIDDEN_METHODS = ("em", "auem", "self-calibrated", "emoa-paper")
 
 Mechanism = Literal["auto", "krr", "brr", "oue", "olh", "subset"]
-Ratio = Annotated[Fraction, BeforeValidator(parse_ratio), PlainSerializer(str)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-Text = Annotated[str, Field(min_length=1), AfterValidator(lambda text: _writable(text))]
-Whole = Annotated[int, BeforeValidator(lambda value: _no_truth(value))]
-Value = Annotated[
-    str,
-    Field(min_length=1, max_length=200),
-    AfterValidator(lambda text: _writable(text)),
-    BeforeValidator(lambda value: _as_text(value)),
-]
-
-
-def _as_text(value: object) -> object:
-    """YAML reads `yes` as a truth value and `1` as a number; data are text."""
-    if isinstance(value, bool) or value is None:
-        raise ValueError("must be text: put it in quotes")
-    return str(value) if isinstance(value, int | float) else value
-
-
-def _writable(text: str) -> str:
-    """YAML's escapes can spell what no file name holds; half a character is refused by the length check before."""
-    if "\0" in text:
-        raise ValueError("must not hold the character \\0")
-    return text
-
-
-def _no_truth(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("must be a whole number")
-    return value
-
-
-class Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Csv(Model):
@@ -154,8 +111,8 @@ def _kind(value: Any) -> str:
 
 
 Attribute = Annotated[
-    Annotated[Category, Tag("category")] | Annotated[Crosstab, Tag("crosstab")],
-    Discriminator(_kind, "kind", "kind must be category or crosstab"),
+    Annotated[Category, Tag("category")] | Annotated[Crosstab, Tag("crosstab")] | Annotated[Number, Tag("number")],
+    Discriminator(_kind, "kind", "kind must be category, crosstab or number"),
 ]
 
 
@@ -291,6 +248,7 @@ class Spec(Model):
     levels: Levels
     mechanism: Mechanism = "auto"
     report_bytes: Annotated[Whole, Field(ge=1, le=MAX_VALUES)] | None = None
+    numbers: Numbers | None = None
     expected: Expected = Expected()
     combination: Combination = Combination()
     postprocess: Literal["none", "clip", "norm-sub", "norm-mul", "base-cut"] = "norm-sub"
@@ -306,7 +264,16 @@ class Spec(Model):
     @property
     def published(self) -> tuple[Category | Crosstab, ...]:
         """The attributes that get a histogram."""
-        return tuple(a for a in self.attributes if isinstance(a, Crosstab) or not a.only_in_crosstabs)
+        return tuple(
+            a
+            for a in self.attributes
+            if isinstance(a, Crosstab) or (isinstance(a, Category) and not a.only_in_crosstabs)
+        )
+
+    @property
+    def number_attributes(self) -> tuple[Number, ...]:
+        """The attributes that get a mean."""
+        return tuple(a for a in self.attributes if isinstance(a, Number))
 
     def parts(self, attribute: Category | Crosstab) -> tuple[Category, ...]:
         """The categories an attribute is made of: itself, or what it crosses."""
@@ -343,8 +310,9 @@ class Spec(Model):
                 if len(set(self.labels(attribute))) != size:
                     raise ValueError(f"attributes: {attribute.name} has combinations that read alike")
                 _check_assumed(attribute.assumed, size)
-        if not self.published:
-            raise ValueError("attributes must publish at least one histogram")
+        if not self.published and not self.number_attributes:
+            raise ValueError("attributes must publish at least one histogram or number")
+        self._check_numbers()
         published = {attribute.name for attribute in self.published}
         if isinstance(self.budget.allocation, dict):
             if set(self.budget.allocation) != published:
@@ -354,7 +322,8 @@ class Spec(Model):
         if isinstance(self.levels.column, dict) and set(self.levels.column) != categories:
             raise ValueError("levels.column must name a column for every category attribute, or one for all")
         _check_shares("expected.levels", self.expected.levels, self.levels.choices)
-        if self.levels.hidden and isinstance(self.levels.column, dict) and len(categories) < len(self.attributes):
+        crossed = any(isinstance(attribute, Crosstab) for attribute in self.attributes)
+        if self.levels.hidden and isinstance(self.levels.column, dict) and crossed:
             raise ValueError(
                 "levels.column must be one column for all attributes where levels are hidden and attributes are "
                 "crossed: a cross-tab's reports would tell about several levels"
@@ -374,3 +343,19 @@ class Spec(Model):
         if self.postprocess == "base-cut" and self.method not in ("sum", "oc", "oc+", "auem", "self-calibrated"):
             raise ValueError(f"postprocess: base-cut does not go with combination.method {self.method!r}")
         return self
+
+    def _check_numbers(self) -> None:
+        if not self.number_attributes:
+            if self.numbers is not None:
+                raise ValueError("numbers: needs an attribute of kind: number")
+            return
+        if self.levels.hidden:
+            raise ValueError(
+                "levels.visibility must be public where there are numbers: what a user spends on a number shows in "
+                "the report. Publish numbers and hidden levels in two releases"
+            )
+        if isinstance(self.levels.column, dict):
+            raise ValueError("levels.column must be one column for all attributes where there are numbers")
+        if self.source.reports is not None:
+            raise ValueError("source.reports holds reports on categories only: numbers need source.path")
+        (self.numbers or Numbers()).check(self.number_attributes, with_categories=bool(self.published))

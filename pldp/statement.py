@@ -7,6 +7,7 @@ from typing import Any
 
 from pldp.exact import float_above, log_above
 from pldp.plan import Plan
+from pldp.statement_numbers import attribute_statements, numbers_statement, public_sentences, worst_exact
 
 _HOLDERS = {
     "vault": "whoever holds the vault keeps it: perturbation happens there, on behalf of the users",
@@ -16,9 +17,12 @@ _HOLDERS = {
 
 def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, Any]:
     """What is promised to whom, exactly; nothing in it depends on anybody's values."""
-    worst_ratio = Fraction(1)
+    worst_ratio, numbers = Fraction(1), plan.numbers
     for attribute in plan.attributes:
         worst_ratio *= max(level.protocol.worst_ratio for level in attribute.levels)
+    exact = log_above(worst_ratio) if plan.attributes else 0.0
+    if numbers is not None:
+        exact = float_above(min(Fraction(exact) + worst_exact(numbers), plan.worst_total))
     return {
         "release_id": release_id,
         "name": plan.name,
@@ -30,11 +34,16 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
         "total_budget": float_above(plan.total),
         "worst_total": {
             "nominal_epsilon": float_above(plan.worst_total),
-            "exact_epsilon": log_above(worst_ratio),
+            "exact_epsilon": exact,
             "meaning": "a user who chose the weakest level everywhere; nobody spends more",
         },
         "by_level": {
-            level: float_above(sum((a.levels[i].budget for a in plan.attributes), Fraction(0)))
+            level: float_above(
+                sum(
+                    (a.levels[i].budget for a in plan.attributes),
+                    Fraction(0) if numbers is None else numbers.levels[i].budget,
+                )
+            )
             for i, level in enumerate(plan.levels)
         },
         "attributes": [
@@ -53,19 +62,23 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
                 ],
             }
             for attribute in plan.attributes
-        ],
+        ]
+        + ([] if numbers is None else attribute_statements(numbers)),
         "exposure": _exposure(plan),
+        **({} if numbers is None else {"numbers": numbers_statement(numbers)}),
         "hidden_levels": _hidden(plan),
         "public": [
             "who took part",
             *(["how many users chose each level, and which level a user chose"] if plan.hidden is None else []),
+            *([] if numbers is None else public_sentences(numbers)),
             "this statement, the spec and the plan",
         ],
         "assumptions": [
             _HOLDERS[plan.perturbed_by],
             *(["levels are chosen independently of the value, and told as the plan says"] if plan.hidden else []),
             "every user answers once",
-            "every further release of the same users spends its own budget on top of this one",
+            "every further release of the same users spends its own budget on top of this one"
+            + ("" if plan.hidden is None else ", and tells about their levels again"),
         ],
     }
 

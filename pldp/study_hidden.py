@@ -13,7 +13,7 @@ from pldp.comparators import draw_ppda, pbp, ppda, uniform_protocol
 from pldp.hidden import Estimate, auem, draw_hidden, self_calibrated
 from pldp.hidden_histogram import moment_test
 from pldp.inference import Recipe
-from pldp.likelihood import table_blocks
+from pldp.likelihood import MOST_VALUES, table_blocks
 from pldp.mechanisms.krr import KRR
 from pldp.mechanisms.protocol import Counts, Floats
 from pldp.mixture import correct_em
@@ -98,7 +98,7 @@ def _methods(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, rng: n
         "uniform, strictest": alike("strictest"),
         "uniform, weakest": alike("weakest"),
     }
-    if isinstance(protocols[0], KRR):
+    if isinstance(protocols[0], KRR) and k <= MOST_VALUES:
         methods["em"] = fit
     if attribute.levels[0].mechanism == "brr":
         guess = rng.dirichlet(np.ones(len(protocols)))

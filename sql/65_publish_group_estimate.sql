@@ -11,9 +11,13 @@ WITH wanted AS (
 ),
 chosen AS (
     SELECT coalesce(
-        (SELECT release_id FROM releases WHERE release_id = wanted_release),
-        (SELECT release_id FROM latest_releases WHERE name = wanted_release)
+        max(release_id) FILTER (release_id = wanted_release),
+        max(release_id) FILTER (name = wanted_release AND newest)
     ) AS release_id
+    FROM (
+        SELECT releases.release_id, releases.name, latest_releases.release_id IS NOT NULL AS newest
+        FROM releases LEFT JOIN latest_releases USING (release_id)
+    )
 ),
 cells AS (
     SELECT level_estimates.*
@@ -27,15 +31,20 @@ unknown AS (
 -- A misspelt value must not be left out of the sum in silence.
 problem AS (
     SELECT CASE
-        WHEN (SELECT release_id FROM chosen) IS NULL
+        WHEN found.release_id IS NULL
             THEN 'no release "' || coalesce(wanted_release, 'NULL') || '" in these results'
-        WHEN NOT EXISTS (FROM cells)
-            THEN 'release ' || (SELECT release_id FROM chosen) || ' has no level estimates of an attribute "'
-                || coalesce(wanted_attribute, 'NULL') || '"'
-        WHEN NOT EXISTS (FROM wanted) THEN 'a group needs at least one value'
-        WHEN (SELECT n FROM unknown) > 0
-            THEN 'attribute "' || wanted_attribute || '" has no value ' || (SELECT names FROM unknown)
+        WHEN n_cells = 0
+            THEN 'release ' || found.release_id || ' has no level estimates of an attribute "'
+                || coalesce(wanted_attribute, 'NULL') || '": it has none, or its levels are hidden'
+        WHEN n_wanted = 0 THEN 'a group needs at least one value'
+        WHEN unknown.n > 0 THEN 'attribute "' || wanted_attribute || '" has no value ' || unknown.names
     END AS sentence
+    -- Joined, not asked one by one: in a LATERAL join each has a row a group, which no single value can stand for.
+    FROM
+        (SELECT max(release_id) AS release_id FROM chosen) AS found,
+        (SELECT count(*) AS n_cells FROM cells),
+        (SELECT count(*) AS n_wanted FROM wanted),
+        unknown
 ),
 -- What one report's noise is at values and between them; results of earlier versions know only mechanisms whose noise
 -- is the same at every value and independent between them.
@@ -55,6 +64,9 @@ sums AS (
     FROM cells JOIN wanted USING (value)
     GROUP BY level
 ),
+domain AS (
+    SELECT count(DISTINCT value) AS n_declared FROM cells
+),
 -- A user who holds one of the group's values, and any other (pldp/groups.py).
 groups AS (
     SELECT
@@ -64,8 +76,8 @@ groups AS (
         coalesce(slope, 0) + coalesce(base, 0) AS tie,
         own + (n_values - 1) * (other - 2 * tie - (n_values - 2) * coalesce(base, 0)) AS member,
         n_values * (other - (n_values - 1) * coalesce(base, 0)) AS stranger,
-        n_values = (SELECT count(DISTINCT value) FROM cells) AS everybody
-    FROM sums JOIN moments USING (level)
+        n_values = n_declared AS everybody
+    FROM sums JOIN moments USING (level), domain
 ),
 levels AS (
     SELECT

@@ -1,12 +1,15 @@
--- grain: one release, newest first, with the most a user can have spent on it; null for a refused one
+-- grain: one release, newest first, with the most a user can have spent on it; null for a refused one, and for one with
+-- numbers: users report on some of them only, so that budgets of attributes do not add up to what a user spends
 WITH attribute_spends AS (
-    SELECT release_id, attribute, max(nominal_epsilon) AS epsilon
+    SELECT
+        release_id, attribute, max(nominal_epsilon) AS epsilon,
+        bool_or(regexp_matches(mechanism, '^(pm|duchi|hm|laplace|sw)( |$)')) AS sampled
     FROM budgets
     WHERE unit = 'user'
     GROUP BY release_id, attribute
 ),
 spends AS (
-    SELECT release_id, sum(epsilon) AS spent
+    SELECT release_id, CASE WHEN NOT bool_or(sampled) THEN sum(epsilon) END AS spent
     FROM attribute_spends
     GROUP BY release_id
 )

@@ -95,6 +95,14 @@ def budgets(rows: Rows, levels: Sequence[str], alternative: str) -> Markup:
     return _svg(stems + heads, alternative, height=_rows(11 * len(levels) + 8))
 
 
+def totals(rows: Rows, alternative: str) -> Markup:
+    """Sums with intervals. Rows: attribute, total, ci_low, ci_high."""
+    shown = [{**_pick(row, "total", "ci_low", "ci_high"), "attribute": plain(row["attribute"])} for row in rows]
+    base = _chart(shown, y=_names("attribute"))
+    x = alt.X("total:Q", title="total", axis=_axis(format="~s", tickCount=5))
+    return _svg(base.mark_bar(color=PALETTE[0]).encode(x=x) + _whiskers(base), alternative, height=_rows(24))
+
+
 def trend(rows: Rows, values: Sequence[str], releases: Sequence[str], alternative: str) -> Markup:
     """The largest values' shares, release by release. Rows: release, value, frequency, ci_low, ci_high."""
     shown = [{**row, "value": plain(row["value"])} for row in rows]
@@ -106,6 +114,30 @@ def trend(rows: Rows, values: Sequence[str], releases: Sequence[str], alternativ
     points = base.mark_point(filled=True, size=34, opacity=1).encode(y=y, color=colour, shape=shape)
     whiskers = base.mark_rule(strokeWidth=1.4).encode(y="ci_low:Q", y2="ci_high:Q", color=colour)
     return _svg(lines + whiskers + points, alternative, height=230)
+
+
+def numbers(rows: Rows, bins: Rows, bounds: tuple[float, float], alternative: str) -> Markup:
+    """A mean and quantiles on the declared bounds, the distribution behind them. Rows: what, at, ci_low, ci_high."""
+    axis, scale = _axis(format="~s", tickCount=5), alt.Scale(domain=list(bounds), nice=False)
+    base = _chart(rows, y=_names("what"))
+    whiskers = base.mark_rule(color=_INK, strokeWidth=1.4).encode(
+        x=alt.X("ci_low:Q", title=None, axis=axis, scale=scale), x2="ci_high:Q"
+    )
+    points = base.mark_point(filled=True, size=40, opacity=1, color=PALETTE[0], clip=True).encode(x="at:Q")
+    height = 22 * len(rows) + 6
+    if not bins:
+        return _svg(whiskers + points, alternative, height=height)
+    behind = (
+        _chart([{**row, "zero": 0} for row in bins])
+        .mark_rect(color=PALETTE[0], opacity=0.25)
+        .encode(
+            x=alt.X("bin_low:Q", title=None, axis=axis, scale=scale),
+            x2="bin_high:Q",
+            y=alt.Y("frequency:Q", axis=None),
+            y2="zero:Q",
+        )
+    )
+    return _svg(alt.layer(behind, whiskers + points).resolve_scale(y="independent"), alternative, height=height + 40)
 
 
 def series(rows: Rows, releases: Sequence[str], title: str, alternative: str) -> Markup:

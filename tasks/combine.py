@@ -52,7 +52,7 @@ def combine(
                 report,
                 plan.recipe,
                 blocks_of(run, attribute, support, partitions),
-                _generator(run, attribute.name),
+                generator(run, attribute.name),
             )
             for attribute, support in zip(plan.attributes, supports, strict=True)
         )
@@ -63,12 +63,12 @@ def combine(
         if reference is None and recipe.method in ("op", "op-exact"):
             recipe = replace(recipe, method="oc+")  # the first release of its name has no previous one
         likelihood = partial(maximum_likelihood, blocks_of(run, attribute, support, partitions), attribute.protocols)
-        rng = _generator(run, attribute.name)
+        rng = generator(run, attribute.name)
         histograms.append(estimate_histogram(found.levels, recipe, reference, rng, likelihood))
     return tuple(histograms)
 
 
-def _generator(run: Run, attribute: str) -> np.random.Generator:
+def generator(run: Run, attribute: str) -> np.random.Generator:
     origin = run.release_id if run.seed is None else f"seed {run.seed}"
     return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{origin} {attribute}".encode()).digest()))
 

@@ -10,7 +10,7 @@ import duckdb
 from pldp.errors import HomeError, SourceError
 from pldp.plan import Plan
 from tasks.query import connect, says_full, statement, text
-from tasks.run import Run
+from tasks.run import AnyRun, Run
 from tasks.source import NOTHING, SourceFile
 from tasks.specfile import SpecFile
 from tasks.stage import stage
@@ -32,15 +32,15 @@ class Ingested:
 @stage()
 def ingest(run: Run, file: SpecFile) -> Ingested:
     """Fill the run's vault, or find it full. One that was not filled to its end is filled anew: nothing was drawn."""
-    n_users = _complete(run.vault)
+    n_users = complete(run.vault)
     if n_users is None:
-        _refuse_second_draw(run)
-        _discard(run.vault)
+        refuse_second_draw(run)
+        discard(run.vault)
         try:
             n_users = _fill(run, SourceFile(file.spec, file.source, run.plan.levels))
         except BaseException:
             # The corrected source is another release, so nobody would come back for this half.
-            _discard(run.vault)
+            discard(run.vault)
             raise
     return Ingested(n_users, n_partitions(n_users, run.plan))
 
@@ -55,12 +55,12 @@ def key_range(partition: int, partitions: int) -> dict[str, int]:
     return {"first": first, "last": after - 1}
 
 
-def _discard(vault: Path) -> None:
+def discard(vault: Path) -> None:
     for left_over in (vault, vault.with_name(vault.name + ".wal")):
         left_over.unlink(missing_ok=True)
 
 
-def _refuse_second_draw(run: Run) -> None:
+def refuse_second_draw(run: AnyRun) -> None:
     """Without its vault a half-drawn release cannot tell who was drawn: a fresh key would draw some users twice.
 
     A seeded evaluation gets the same key again, so it may.
@@ -73,7 +73,7 @@ def _refuse_second_draw(run: Run) -> None:
         )
 
 
-def _complete(vault: Path) -> int | None:
+def complete(vault: Path) -> int | None:
     """How many users the vault holds, if ingest reached its end."""
     if not vault.exists():
         return None
@@ -133,8 +133,7 @@ def _read(source: SourceFile, vault: duckdb.DuckDBPyConnection, query: str, para
 
 
 def _require_declared(source: SourceFile, vault: duckdb.DuckDBPyConnection) -> None:
-    unplaced = " OR ".join(f"value_{i} IS NULL" for i in range(len(source.spec.published)))
-    if _one(vault, statement("16_ingest_unplaced", unplaced=unplaced)):
+    if _one(vault, statement("16_ingest_unplaced", unplaced=source.unplaced)):
         query, parameters = source.first_unplaced()
         row = vault.execute(query, parameters).fetchone()
         if row is not None:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -22,7 +22,9 @@ from markupsafe import Markup
 
 from pldp.errors import PldpError, StageFailed
 from tasks import charts, words
+from tasks.aggregates.page import declared_total, of_items, render_aggregates
 from tasks.home import Home, open_folder, replace
+from tasks.page_numbers import number_views
 from tasks.results import PublishedRelease, read_release
 from tasks.trends import read_index
 
@@ -45,7 +47,9 @@ def build_page(home: Path, wanted: str) -> Path:
     path = pages / f"{found.release_id}.html"
     try:
         with _alone(pages):
-            page = render_release(found, read_spec(home, found.release_id)).encode()
+            spec = read_spec(home, found.release_id)
+            render = partial(render_aggregates, templates=_templates()) if of_items(spec) else render_release
+            page = render(found, spec).encode()
             # The page comes last: for a release that has one, nobody comes back to list it.
             replace(pages / "index.html", render_index(home, found.release_id).encode(), mode=0o644)
             replace(path, page, mode=0o644)
@@ -76,6 +80,7 @@ def render_release(found: PublishedRelease, spec: dict[str, Any] | None) -> str:
                 _attribute(str(name), rows, found, spec, confidence, charted=place < CHARTED)
                 for place, ((name,), rows) in enumerate(found.histograms.group_by("attribute", maintain_order=True))
             ],
+            numbers=number_views(found, CHARTED),
             confidence=confidence,
             budgets=_budgets(found.budgets),
             gates=found.validations.to_dicts(),
@@ -92,13 +97,9 @@ def render_release(found: PublishedRelease, spec: dict[str, Any] | None) -> str:
 def render_index(home: Path, building: str = "") -> str:
     """The list of all releases, and how each name's results went from one to the next."""
     built = {building, *(path.stem for path in Home(home).pages.glob("*.html"))}
-    return (
-        _templates()
-        .get_template("index.html.j2")
-        .render(
-            **read_index(home, lambda release_id: _get(read_spec(home, release_id), "budget", "total")), built=built
-        )
-    )
+    index = read_index(home, lambda release_id: declared_total(read_spec(home, release_id)))
+    items = {each["name"] for each in index["series"] if of_items(read_spec(home, each["rows"][-1]["release_id"]))}
+    return _templates().get_template("index.html.j2").render(**index, built=built, items=items)
 
 
 def read_spec(home: Path, release_id: str) -> dict[str, Any] | None:

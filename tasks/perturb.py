@@ -114,14 +114,20 @@ def write_reports(path: Path, reports: Reports, told: Reports | None = None) -> 
     `told` are the reports about hidden levels, which then stand beside them.
     """
     columns = {"report": _column(reports)} if told is None else {"level": _column(told), "report": _column(reports)}
+    return commit_columns(path, columns)
+
+
+def commit_columns(path: Path, columns: dict[str, pa.Array]) -> int:
+    """Commit a file of reports exclusively; how many this call committed."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = draft_of(path)
     try:
         # Noise does not compress, and statistics or dictionaries of it tell nobody anything.
-        pq.write_table(pa.table(columns), draft, compression="none", use_dictionary=False, write_statistics=False)
+        table = pa.table(columns)
+        pq.write_table(table, draft, compression="none", use_dictionary=False, write_statistics=False)
         with draft.open("rb") as handle:
             os.fsync(handle.fileno())
-        return len(reports) if link(draft, path) else 0
+        return int(table.num_rows) if link(draft, path) else 0
     finally:
         draft.unlink(missing_ok=True)
 

@@ -15,10 +15,9 @@ import polars as pl
 
 from pldp import __version__
 from pldp.errors import HomeError
-from pldp.statement import privacy_statement
 from tasks.home import Home, commit, draft_of
 from tasks.query import comments, connect, connect_published, names, statement
-from tasks.run import Run
+from tasks.run import AnyRun
 from tasks.stage import stage
 from tasks.tables import validation_rows
 
@@ -32,7 +31,7 @@ _NUMBERED = re.compile(r"results-(\d+)\.duckdb(?:\.wal)?")
 
 
 @stage(retries=2)
-def publish(run: Run, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts: tuple[Verdict, ...]) -> str:
+def publish(run: AnyRun, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts: tuple[Verdict, ...]) -> str:
     """Add a release to the results; its status. A refused one leaves its row and its gates, nothing else.
 
     A repeat finds the release there and changes nothing.
@@ -61,7 +60,7 @@ def publish(run: Run, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts
     if status == "published":
         rows |= tables
     # A refused release has spent its budget too, so its users are told what they spent.
-    content = json.dumps(privacy_statement(plan, run.release_id, n_users), indent=2)
+    content = json.dumps(run.statement(n_users), indent=2)
     commit(run.folder / "privacy.json", content.encode(), mode=0o644)
     _replace(home, run.release_id, rows)
     return status

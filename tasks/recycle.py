@@ -1,6 +1,7 @@
 """Recycle: a release's reports perturbed once more, for an analyst cleared only up to a smaller budget.
 
-Drawn once a release and budget, like any report: a second draw would let the analyst average the noise away.
+Drawn once a release and budget, like any report, and each budget from the reports of the next larger one: a second draw
+from the first reports would let the analyst average the noise away.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pldp.combine import estimate_levels
 from pldp.errors import NotFound, RequestError
 from pldp.exact import float_above, log_above, within
 from pldp.inference import estimate_histogram
-from pldp.mechanisms.protocol import Counts, PureProtocol
+from pldp.mechanisms.protocol import Counts, PureProtocol, Reports
 from pldp.plan import AttributePlan, Plan
 from pldp.recycle import RecycledBRR, RecycledKRR, clear
 from tasks.count import Support
@@ -50,8 +51,10 @@ def recycle(home: Path, wanted: str, budget: Fraction) -> Cleared:
     if found.status != "published" or plan.hidden is not None:
         why = "its levels are hidden, so nobody knows whose reports to flip" if plan.hidden else "it was refused"
         raise RequestError(f"{found.release_id} cannot be recycled: {why}. {NOTHING}")
-    cleared = {a.name: _clear(a, budget) for a in plan.attributes}
-    supports = tuple(_support(run, attribute, cleared[attribute.name], budget) for attribute in plan.attributes)
+    steps = [*_done(run, budget), budget]
+    chains = {a.name: _chain(a, steps) for a in plan.attributes}
+    cleared = {name: chain[-1] for name, chain in chains.items()}
+    supports = tuple(_support(run, attribute, chains[attribute.name], steps) for attribute in plan.attributes)
     recipe = plan.recipe if plan.recipe.method in ("sum", "oc", "oc+") else replace(plan.recipe, method="oc+")
     rng = np.random.default_rng(int.from_bytes(f"{found.release_id} {budget}".encode()))
     histograms = tuple(
@@ -74,40 +77,66 @@ def write_cleared(found: Cleared, folder: Path) -> list[Path]:
     return [table, statement]
 
 
-def _clear(attribute: AttributePlan, budget: Fraction) -> tuple[PureProtocol, ...]:
+def _done(run: Run, budget: Fraction) -> list[Fraction]:
+    """Budgets that were recycled to before and are larger, the largest first.
+
+    A larger budget after a smaller one would need reports that agree with the smaller ones; drawn afresh, the two
+    would add up.
+    """
+    folders = _place(run).iterdir() if _place(run).exists() else ()
+    known = sorted((Fraction(path.name.removeprefix("budget=").replace("-", "/")) for path in folders), reverse=True)
+    if known and budget > known[-1] and budget not in known:
+        raise RequestError(
+            f"{run.release_id} was recycled to {float(known[-1]):g} before: a larger budget afterwards would add up "
+            f"with it. Recycle from the largest budget down. {NOTHING}"
+        )
+    return [step for step in known if step > budget]
+
+
+def _chain(attribute: AttributePlan, steps: Sequence[Fraction]) -> list[tuple[PureProtocol, ...]]:
+    """The levels' protocols at first, and after each budget: every step starts from the one before it."""
+    chain = [attribute.protocols]
     try:
-        return clear(attribute.protocols, [level.budget for level in attribute.levels], budget)
+        for step in steps:
+            chain.append(clear(chain[-1], step))
     except ValueError as error:
         raise RequestError(
             f"Attribute {attribute.name}: {error}. A spec that asks for krr or brr makes reports that can be. {NOTHING}"
         ) from None
+    return chain
 
 
-def _support(run: Run, attribute: AttributePlan, protocols: Sequence[PureProtocol], budget: Fraction) -> Support:
-    counts: Counts = np.zeros((len(protocols), len(attribute.values)), dtype=np.int64)
-    sizes: Counts = np.zeros(len(protocols), dtype=np.int64)
-    for i, (level, protocol) in enumerate(zip(attribute.levels, protocols, strict=True)):
-        first = run.report_file(attribute.name, level.level, 0).parent
-        paths = sorted(first.glob("*.parquet"))
+def _support(
+    run: Run, attribute: AttributePlan, chain: list[tuple[PureProtocol, ...]], steps: Sequence[Fraction]
+) -> Support:
+    counts: Counts = np.zeros((len(attribute.levels), len(attribute.values)), dtype=np.int64)
+    sizes: Counts = np.zeros(len(attribute.levels), dtype=np.int64)
+    for i, level in enumerate(attribute.levels):
+        folder = run.report_file(attribute.name, level.level, 0).parent
+        paths = sorted(folder.glob("*.parquet"))
         if not paths:
-            raise NotFound(f"{first}: the reports of {run.release_id} are gone. {NOTHING}")
+            raise NotFound(f"{folder}: the reports of {run.release_id} are gone. {NOTHING}")
         for path in paths:
             reports = read_reports(path)
-            if isinstance(protocol, RecycledBRR | RecycledKRR):
-                again = _place(run, budget) / path.relative_to(run.reports)
-                if not again.exists():
-                    stream = run.stream("recycle", str(budget), attribute.name, level.level, path.name)
-                    write_reports(again, protocol.perturb_again(reports, stream))
-                reports = read_reports(again)
-            counts[i] += protocol.support(reports)
+            for step, before, after in zip(steps, chain, chain[1:], strict=False):
+                protocol = after[i]
+                if protocol is not before[i] and isinstance(protocol, RecycledBRR | RecycledKRR):
+                    reports = _drawn(run, path, step, protocol, reports)
+            counts[i] += chain[-1][i].support(reports)
             sizes[i] += len(reports)
     return Support(attribute.name, counts, sizes)
 
 
-def _place(run: Run, budget: Fraction) -> Path:
-    return (
-        Home(Path(run.root)).reports / "recycled" / run.release_id / f"budget={budget.numerator}-{budget.denominator}"
-    )
+def _drawn(run: Run, path: Path, step: Fraction, protocol: RecycledBRR | RecycledKRR, reports: Reports) -> Reports:
+    """The reports after this step: those on disk, or drawn now from those before it."""
+    place = _place(run) / f"budget={step.numerator}-{step.denominator}" / path.relative_to(run.reports)
+    if not place.exists():
+        write_reports(place, protocol.perturb_again(reports, run.stream("recycle", str(step), str(place))))
+    return read_reports(place)
+
+
+def _place(run: Run) -> Path:
+    return Home(Path(run.root)).reports / "recycled" / run.release_id
 
 
 def _statement(

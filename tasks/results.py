@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,12 +12,22 @@ from typing import Any
 import polars as pl
 
 from pldp.errors import NotFound
-from pldp.plan import Plan
 from tasks.home import Home
 from tasks.query import connect_published, statement
 
 UNFINISHED = "unfinished"
-_TABLES = ("releases", "histograms", "level_estimates", "level_shares", "budgets", "validations")
+_TABLES = (
+    "releases",
+    "histograms",
+    "level_estimates",
+    "level_shares",
+    "means",
+    "quantiles",
+    "bins",
+    "aggregates",
+    "budgets",
+    "validations",
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +37,10 @@ class PublishedRelease:
     histograms: pl.DataFrame
     level_estimates: pl.DataFrame
     level_shares: pl.DataFrame
+    means: pl.DataFrame
+    quantiles: pl.DataFrame
+    bins: pl.DataFrame
+    aggregates: pl.DataFrame
     budgets: pl.DataFrame
     validations: pl.DataFrame
     plan_matches: bool
@@ -63,16 +78,23 @@ def list_releases(home: Path) -> pl.DataFrame:
                 "name": spent["name"],
                 "created_at": datetime.fromisoformat(spent["at"]).replace(tzinfo=None),
                 "spent": float(spent["budget"]),
+                "unit": spent.get("unit", "user"),
             }
             for spent in Home(home).spends()
         ],
-        schema={"release_id": pl.String, "name": pl.String, "created_at": pl.Datetime("us"), "spent": pl.Float64},
+        schema={
+            "release_id": pl.String,
+            "name": pl.String,
+            "created_at": pl.Datetime("us"),
+            "spent": pl.Float64,
+            "unit": pl.String,
+        },
     )
     if not results.exists():
         return spends.with_columns(status=pl.lit(UNFINISHED), n_users=pl.lit(None, dtype=pl.Int64))
     with connect_published(results) as connection:
         frame = connection.sql(statement("81_show_all")).pl()
-    finished = frame.join(spends.select("release_id", "spent"), on="release_id", how="left")
+    finished = frame.join(spends.select("release_id", "spent", "unit"), on="release_id", how="left")
     unfinished = spends.join(frame, on="release_id", how="anti").with_columns(status=pl.lit(UNFINISHED))
     return pl.concat([finished, unfinished], how="diagonal").sort("created_at", "release_id", descending=[True, False])
 
@@ -106,8 +128,8 @@ def read_release(home: Path, wanted: str) -> PublishedRelease:
 
 def _plan_hash(path: Path) -> str | None:
     try:
-        return Plan.model_validate_json(path.read_bytes()).sha256
-    except (OSError, ValueError):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
         return None
 
 

@@ -6,23 +6,42 @@ import hashlib
 import hmac
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from pldp.errors import SourceError, SpecError
 from pldp.plan import Plan
 from pldp.randomness import Keystream
+from pldp.statement import privacy_statement
+from tasks.aggregates.file import AggregatesFile
 from tasks.home import Home, commit, open_folder, sweep
 from tasks.specfile import SpecFile
 
 _CHUNK = 1 << 20
+R = TypeVar("R", bound="AnyRun")
+
+
+class AnyPlan(Protocol):
+    """What every kind of plan can tell."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def worst_total(self) -> Fraction: ...
 
 
 @dataclass(frozen=True)
-class Run:
-    """`seed` is for evaluations; a release draws from the kernel and accepts none."""
+class AnyRun:
+    """A run of whatever kind. `seed` is for evaluations; a release draws from the kernel and accepts none."""
 
     root: str
     release_id: str
@@ -51,8 +70,12 @@ class Run:
         return self.folder / "reports" if self.evaluation else self.home.reports / self.release_id
 
     @property
-    def plan(self) -> Plan:
-        return _read_plan(self.folder / "plan.json")
+    def plan(self) -> AnyPlan:
+        raise NotImplementedError
+
+    def statement(self, n_users: int) -> dict[str, Any]:
+        """The privacy statement."""
+        raise NotImplementedError
 
     @property
     def spec_sha256(self) -> str:
@@ -62,10 +85,25 @@ class Run:
         """A fresh stream for one task run; the kernel's in a release."""
         return Keystream.secure() if self.seed is None else Keystream.seeded(self.seed, *labels)
 
+
+class Run(AnyRun):
+    """A run that ends in histograms."""
+
+    @property
+    def plan(self) -> Plan:
+        return _read_plan(self.folder / "plan.json")
+
+    def statement(self, n_users: int) -> dict[str, Any]:
+        return privacy_statement(self.plan, self.release_id, n_users)
+
     def report_file(self, attribute: str, level: str | None, partition: int) -> Path:
         """Reports of one attribute and level; of all levels where they are hidden (None)."""
         folder = self.reports / f"attribute={attribute}"
         return (folder if level is None else folder / f"level={level}") / f"{partition:05d}.parquet"
+
+    def numbers_file(self, level: str, partition: int) -> Path:
+        """Reports on all numbers of one level: who samples what is drawn once, with the answers."""
+        return self.reports / "numbers" / f"level={level}" / f"{partition:05d}.parquet"
 
     def level_file(self, attribute: str | None, partition: int) -> Path:
         """Hidden levels: the reports about the level itself, of one attribute or of all (None)."""
@@ -93,14 +131,29 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
             f"{file.path}: combination.method must not be emoa-paper in a release: it is wrong, and here to be "
             "compared with. Use em, or `pldp evaluate`. Nothing was run."
         )
+    inputs = [file.source]
+    if reference is not None and reference.path is not None:
+        inputs.append(file.resolve(reference.path))
+    return open_kind(Run, home, file, inputs, slot, evaluation=evaluation, seed=seed)
+
+
+def open_kind(
+    kind: type[R],
+    home: Home,
+    file: SpecFile | AggregatesFile,
+    inputs: Sequence[Path],
+    slot: str,
+    *,
+    evaluation: bool,
+    seed: int | None,
+) -> R:
+    """Open a run of this kind; what its `inputs` hold is part of its identity."""
     if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot):
         raise SpecError(f"slot must be 1 to 64 letters, digits or _.:+- (got {slot!r}). Nothing was run.")
-    snapshots = [_snapshot(home.key(), file.source)]
-    if reference is not None and reference.path is not None:
-        snapshots.append(_snapshot(home.key(), file.resolve(reference.path)))
+    snapshots = [_snapshot(home.key(), path) for path in inputs]
     identity = "\n".join([file.sha256, *snapshots, slot, "evaluation" if evaluation else "release", str(seed)])
     digest = hmac.new(home.key(), identity.encode(), hashlib.sha256).hexdigest()
-    run = Run(str(home.root), f"{file.spec.name}-{digest[:12]}", evaluation, seed)
+    run = kind(str(home.root), f"{file.spec.name}-{digest[:12]}", evaluation, seed)
     if not evaluation:
         open_folder(run.folder)
     for folder in (run.folder, run.vault.parent, run.reports):
@@ -120,7 +173,7 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
     return run
 
 
-def _opening(run: Run, name: str) -> datetime:
+def _opening(run: AnyRun, name: str) -> datetime:
     """Now, but later than every earlier run of the name: the newest is the last opened, whatever the clock says."""
     now = datetime.now(UTC)
     if (run.folder / "opened.json").exists():

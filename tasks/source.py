@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 
 from pldp.errors import SourceError
 from pldp.spec import Category, Spec
+from pldp.spec_numbers import Number
+from tasks import source_numbers
 from tasks.query import identifier, statement, text
 
 NOTHING = "Nothing was perturbed."
@@ -44,6 +46,17 @@ class SourceFile:
         return tuple(attribute for attribute in self.spec.attributes if isinstance(attribute, Category))
 
     @cached_property
+    def asked(self) -> tuple[Category | Number, ...]:
+        """What cells are read for, in the order of their names in the statements."""
+        return (*self.categories, *self.spec.number_attributes)
+
+    @cached_property
+    def importance_columns(self) -> tuple[str, ...]:
+        """The source's columns that say what matters to a user, one a numeric attribute, or none."""
+        columns = self.spec.numbers.importance if self.spec.numbers is not None else None
+        return tuple(columns[a.name] for a in self.spec.number_attributes) if isinstance(columns, dict) else ()
+
+    @cached_property
     def level_columns(self) -> tuple[str, ...]:
         """The source's columns that hold choices: one for all, one a category, or none."""
         column = self.spec.levels.column
@@ -54,7 +67,7 @@ class SourceFile:
     @property
     def width(self) -> int:
         """How many columns of the file are read."""
-        return len(self.categories) + len(self.level_columns) + 1
+        return len(self.asked) + len(self.importance_columns) + len(self.level_columns) + 1
 
     def domains(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The types that cells are cast to: a name, and the values in the order of their positions."""
@@ -64,8 +77,10 @@ class SourceFile:
 
     def people(self) -> tuple[str, dict[str, object]]:
         """The statement that fills the vault from the file, and its parameters (without the keys)."""
-        positions = self._value_positions() + self._level_positions()
+        positions = self._value_positions() + self._weights() + self._level_positions()
         columns = [f"{self._value(i)} AS value_{i}" for i in range(len(self.spec.published))]
+        columns += [f"{self._code(i)} AS number_{i}" for i in range(len(self.spec.number_attributes))]
+        columns += [f"weight_{i}" for i in range(len(self.importance_columns))]
         columns += [f"{level}::UTINYINT AS level_{i}" for i, level in enumerate(self._levels())]
         select, parameters = self._select()
         lists = {"positions": ", ".join(positions), "columns": ", ".join(columns)}
@@ -73,23 +88,32 @@ class SourceFile:
 
     def first_unplaced(self) -> tuple[str, dict[str, object]]:
         """The statement that finds the first row with a cell that the spec has no value for."""
-        names = ", ".join(f"cell_{i}_position" for i in range(len(self.categories)))
+        names = ", ".join(f"cell_{i}_position" for i in range(len(self.asked)))
         select, parameters = self._select()
         positions = ", ".join(self._value_positions())
         return statement("17_ingest_first_unplaced", source=select, positions=positions, names=names), parameters
 
+    @property
+    def unplaced(self) -> str:
+        """The condition on a user who has a cell that the spec has no value for."""
+        names = [f"value_{i}" for i in range(len(self.spec.published))]
+        names += [f"number_{i}" for i in range(len(self.spec.number_attributes))]
+        return " OR ".join(f"{name} IS NULL" for name in names)
+
     def undeclared(self, row: Sequence[int]) -> SourceError:
         """The error for that row: where it is and what to do, never what it holds."""
-        for category, position in zip(self.categories, row[1:], strict=True):
+        for attribute, position in zip(self.asked, row[1:], strict=True):
             if position < 0:
                 rule = (
-                    "is empty, and no missing value is declared: add `missing: <one of values>`"
+                    "holds no number, and no missing value is declared: add `missing: <a number within bounds>`"
+                    if isinstance(attribute, Number)
+                    else "is empty, and no missing value is declared: add `missing: <one of values>`"
                     if position == _NO_MISSING
                     else "holds a value that is not declared: add it to values, or add `other: <one of values>`"
                 )
                 return SourceError(
-                    f"{self.path}, readable row {row[0]}, column {category.column or category.name}: "
-                    f"the cell {rule} to attribute {category.name}. {NOTHING}"
+                    f"{self.path}, readable row {row[0]}, column {attribute.column or attribute.name}: "
+                    f"the cell {rule} to attribute {attribute.name}. {NOTHING}"
                 )
         raise ValueError("every cell of the row is declared")
 
@@ -99,7 +123,8 @@ class SourceFile:
         source, options = self.spec.source, self.spec.source.csv
         user = self._cell(source.user_id, known) if source.user_id else "CAST(row_number() OVER () AS VARCHAR)"
         cells = [f"{user} AS user_id"]
-        cells += [f"{self._cell(c.column or c.name, known)} AS cell_{i}" for i, c in enumerate(self.categories)]
+        cells += [f"{self._cell(a.column or a.name, known)} AS cell_{i}" for i, a in enumerate(self.asked)]
+        cells += [f"{self._cell(column, known)} AS matters_{i}" for i, column in enumerate(self.importance_columns)]
         cells += [f"{self._cell(column, known)} AS choice_{i}" for i, column in enumerate(self.level_columns)]
         listed = ", ".join(cells)
         if self.format == "parquet":
@@ -114,7 +139,21 @@ class SourceFile:
         }
 
     def _value_positions(self) -> list[str]:
-        return [_position(f"cell_{i}", f"domain_{i}", *_fallbacks(c)) for i, c in enumerate(self.categories)]
+        return [
+            f"{source_numbers.code(f'cell_{i}', asked)} AS cell_{i}_position"
+            if isinstance(asked, Number)
+            else _position(f"cell_{i}", f"domain_{i}", *_fallbacks(asked))
+            for i, asked in enumerate(self.asked)
+        ]
+
+    def _weights(self) -> list[str]:
+        truth = self.spec.numbers is None or not self.spec.numbers.weights
+        columns = range(len(self.importance_columns))
+        return [f"{source_numbers.weight(f'matters_{i}', truth=truth)} AS weight_{i}" for i in columns]
+
+    def _code(self, number: int) -> str:
+        name = f"cell_{len(self.categories) + number}_position"
+        return f"CASE WHEN {name} >= 0 THEN {name}::UINTEGER END"
 
     def _level_positions(self) -> list[str]:
         choices = self.spec.levels

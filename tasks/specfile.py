@@ -17,9 +17,12 @@ from pldp.errors import SpecError
 from pldp.plan import Plan
 from pldp.resolve import make_plan
 from pldp.spec import Category, Crosstab, Spec
+from pldp.spec_numbers import Number
 from tasks import plainyaml
 
 NOTHING = "Nothing was run."
+HISTOGRAMS, AGGREGATES = "histograms", "aggregates"
+"""Kinds of releases."""
 _QUOTED = 80
 _LARGEST = 16 << 20
 """Bytes of a spec: somebody who names the data by mistake is told at once."""
@@ -73,6 +76,29 @@ class SpecFile:
 
 def load_spec(path: Path, source: Path | None = None) -> SpecFile:
     """Read and validate a spec whole; `source` takes the place of its source's path."""
+    content = read_content(path, source)
+    if content.pop("kind", HISTOGRAMS) != HISTOGRAMS:
+        raise SpecError(
+            f"{path}: kind must be {HISTOGRAMS} here; specs of kind {AGGREGATES} are for `pldp release`, `plan` and "
+            f"`evaluate`, and have no schedule. {NOTHING}"
+        )
+    try:
+        spec = Spec.model_validate(content)
+        plan = make_plan(spec)
+    except ValidationError as error:
+        raise broken_rules(path, error, content, Spec) from None
+    except ValueError as error:
+        raise SpecError(f"{path}: {error}. {NOTHING}") from None
+    return SpecFile(path=path, spec=spec, plan=plan)
+
+
+def kind_of(path: Path) -> str:
+    """Which kind of release a spec asks for; histograms unless it says so."""
+    return str(read_content(path).get("kind", HISTOGRAMS))
+
+
+def read_content(path: Path, source: Path | None = None) -> dict[str, Any]:
+    """The file's keys and values, not yet looked at."""
     try:
         if path.stat().st_size > _LARGEST:
             raise SpecError(f"{path}: a spec has at most {_LARGEST >> 20} MB. Is this the data? {NOTHING}")
@@ -93,26 +119,24 @@ def load_spec(path: Path, source: Path | None = None) -> SpecFile:
         raise SpecError(f"{path}: the spec must be a mapping with name, source, attributes, budget, levels. {NOTHING}")
     if source is not None and isinstance(content.get("source"), dict):
         content["source"] = {**content["source"], "path": os.path.realpath(source)}
-    try:
-        spec = Spec.model_validate(content)
-        plan = make_plan(spec)
-    except ValidationError as error:
-        lines = [_explain(problem, content) for problem in error.errors()]
-        # A broken element also empties its list; the reader needs only the first cause.
-        found = list(dict.fromkeys(line for line in lines if "after validation" not in line)) or lines
-        more = [f"… and {len(found) - _LINES} more"] if len(found) > _LINES else []
-        raise SpecError("\n".join(f"{path}: {line}" for line in found[:_LINES] + more) + f"\n{NOTHING}") from None
-    except ValueError as error:
-        raise SpecError(f"{path}: {error}. {NOTHING}") from None
-    return SpecFile(path=path, spec=spec, plan=plan)
+    return content
 
 
-def _explain(problem: Any, content: dict[str, Any]) -> str:
+def broken_rules(path: Path, error: ValidationError, content: dict[str, Any], root: type[BaseModel]) -> SpecError:
+    """Every broken rule in the words of the file; `root` is the model that the file was read as."""
+    lines = [_explain(problem, content, root) for problem in error.errors()]
+    # A broken element also empties its list; the reader needs only the first cause.
+    found = list(dict.fromkeys(line for line in lines if "after validation" not in line)) or lines
+    more = [f"… and {len(found) - _LINES} more"] if len(found) > _LINES else []
+    return SpecError("\n".join(f"{path}: {line}" for line in found[:_LINES] + more) + f"\n{NOTHING}")
+
+
+def _explain(problem: Any, content: dict[str, Any], root: type[BaseModel]) -> str:
     steps = _steps(problem, content)
     field = "".join(f"[{step}]" if isinstance(step, int) else f".{_printable(step)}" for step in steps).lstrip(".")
     rule = _WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
     if problem["type"] == "extra_forbidden":
-        known = _known_keys(steps[:-1], content)
+        known = _known_keys(steps[:-1], content, root)
         near = difflib.get_close_matches(str(steps[-1])[:_QUOTED], known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known))}"
         return f"{field} is not a key of the spec; {hint}"
@@ -152,14 +176,14 @@ def _lower(rule: str) -> str:
     return rule[:1].lower() + rule[1:]
 
 
-def _known_keys(steps: list[Any], content: Any) -> list[str]:
+def _known_keys(steps: list[Any], content: Any, root: type[BaseModel]) -> list[str]:
     """The keys a spec may have at this place, found by walking the model beside the content."""
-    model: Any = Spec
+    model: Any = root
     for step in steps:
         content = content[step] if isinstance(content, dict | list) else None
         if isinstance(step, int):
             kind = content.get("kind") if isinstance(content, dict) else None
-            model = Crosstab if kind == "crosstab" else Category
+            model = {"crosstab": Crosstab, "number": Number}.get(str(kind), Category)
         else:
             annotation = model.model_fields[step].annotation if step in model.model_fields else None
             options = [annotation, *getattr(annotation, "__args__", ())]

@@ -14,13 +14,17 @@ from pldp.inference import RELIABLE, Histogram
 from pldp.plan import Plan
 from tasks.count import Support
 from tasks.estimate import LevelEstimates
+from tasks.numbers import NumberResults, number_budget_rows
 
 if TYPE_CHECKING:
     from expectations.runner import Verdict
 
 
 def histogram_rows(plan: Plan, supports: tuple[Support, ...], histograms: tuple[Histogram, ...]) -> pl.DataFrame:
-    frames = []
+    shares = ("frequency", "standard_error", "ci_low", "ci_high", "count", "unbiased_frequency")
+    schema = {"value": pl.String, **dict.fromkeys(shares, pl.Float64), "reliable": pl.Boolean}
+    texts = dict.fromkeys(("attribute", "method", "postprocess"), pl.String)
+    frames = [pl.DataFrame(schema={**schema, **texts, "n_reports": pl.Int64})]  # a release may be of numbers alone
     for attribute, support, histogram in zip(plan.attributes, supports, histograms, strict=True):
         n_reports = int(support.n.sum())
         unbiased = histogram.unbiased
@@ -48,7 +52,9 @@ def histogram_rows(plan: Plan, supports: tuple[Support, ...], histograms: tuple[
 
 
 def level_rows(plan: Plan, estimates: tuple[LevelEstimates, ...]) -> pl.DataFrame:
-    frames = []
+    texts = dict.fromkeys(("attribute", "level", "mechanism"), pl.String)
+    schema = {"value": pl.String, "frequency": pl.Float64, "standard_error": pl.Float64, **texts, "n_reports": pl.Int64}
+    frames = [pl.DataFrame(schema=schema)]
     for attribute, found in zip(plan.attributes, estimates, strict=True):
         levels = found.levels
         inside = np.clip(levels.frequencies, 0, 1)
@@ -86,9 +92,11 @@ def share_rows(plan: Plan, supports: tuple[Support, ...]) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def budget_rows(plan: Plan, supports: tuple[Support, ...] | None = None) -> pl.DataFrame:
+def budget_rows(
+    plan: Plan, supports: tuple[Support, ...] | None = None, numbers: NumberResults | None = None
+) -> pl.DataFrame:
     """Who spends what; without supports (a plan has none yet) nobody has chosen a level."""
-    rows = []
+    rows: list[dict[str, object]] = []
     for i, attribute in enumerate(plan.attributes):
         leak = plan.leak([attribute])
         for j, level in enumerate(attribute.levels):
@@ -106,7 +114,9 @@ def budget_rows(plan: Plan, supports: tuple[Support, ...] | None = None) -> pl.D
                     **level.protocol.moments,
                 }
             )
-    return pl.DataFrame(rows, schema_overrides={"level_leak": pl.Float64, "n_users": pl.Int64})
+    rows += number_budget_rows(plan, numbers)
+    noise = dict.fromkeys(("level_leak", "noise_own", "noise_other", "covariance_slope", "covariance_base"), pl.Float64)
+    return pl.DataFrame(rows, schema_overrides={**noise, "n_users": pl.Int64}, infer_schema_length=None)
 
 
 def validation_rows(verdicts: tuple[Verdict, ...]) -> pl.DataFrame:

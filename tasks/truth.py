@@ -1,10 +1,14 @@
-"""Truth: true counts from the vault. For evaluations only."""
+"""Truth: true counts, means and quantiles from the vault. For evaluations only."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from pldp.mechanisms.protocol import Counts
+from pldp.number_plan import MEAN
+from pldp.number_study import MeanStudy, study_means
+from pldp.numeric.domain import CODES
+from tasks.perturb_numbers import number_fields
 from tasks.query import connect, statement
 from tasks.run import Run
 from tasks.stage import stage
@@ -25,3 +29,49 @@ def true_counts(run: Run) -> dict[str, Counts]:
             counts[rows["level"], rows["value"]] = rows["n"]
             found[attribute.name] = counts
     return found
+
+
+STUDIED_CODES = 1 << 24
+"""Numbers held at a time for repeated draws; of more users, those that come first in the order of the hash."""
+
+
+@stage()
+def true_numbers(run: Run) -> tuple[dict[str, float], dict[tuple[str, float], float]]:
+    """Means by attribute, and quantiles by attribute and probability, in the attributes' units."""
+    if not run.evaluation:
+        raise ValueError("a release never reads the truth")
+    numbers = run.plan.numbers
+    means: dict[str, float] = {}
+    found: dict[tuple[str, float], float] = {}
+    if numbers is None:
+        return means, found
+    sums = ", ".join(f"sum(number_{i}::HUGEINT)::DOUBLE AS sum_{i}" for i in range(numbers.columns))
+    with connect(run.vault, read_only=True) as vault:
+        n_users, *totals = vault.execute(statement("31_evaluate_number_truth", sums=sums)).fetchall()[0]
+        for question in numbers.questions:
+            if question.kind == MEAN:
+                means[question.attribute] = question.bounds.decode(2 * totals[question.column] / n_users / CODES - 1)
+                continue
+            query = statement("32_evaluate_number_quantiles", number=f"number_{question.column}")
+            codes = vault.execute(query, {"probabilities": list(question.probabilities)}).fetchall()[0][0]
+            for probability, code in zip(question.probabilities, codes, strict=True):
+                found[question.attribute, probability] = question.bounds.decode(2 * code / CODES - 1)
+    return means, found
+
+
+@stage()
+def study_numbers(run: Run, repeats: int) -> tuple[MeanStudy, ...]:
+    """Repeated draws of the means, in memory."""
+    if not run.evaluation:
+        raise ValueError("a release never reads the truth")
+    numbers = run.plan.numbers
+    if numbers is None or not repeats:
+        return ()
+    fields = number_fields(numbers)
+    query = statement("33_evaluate_numbers", numbers=", ".join(fields))
+    with connect(run.vault, read_only=True) as vault:
+        found = vault.execute(query, {"users": max(1, STUDIED_CODES // len(fields))}).fetchnumpy()
+    columns = [np.asarray(found[name]) for name in fields]
+    weights = np.stack(columns[numbers.columns :]) if len(columns) > numbers.columns else None
+    codes, levels = np.stack(columns[: numbers.columns]).astype(np.uint32), np.asarray(found["level"], dtype=np.uint8)
+    return study_means(numbers, levels, codes, weights, repeats, run.plan.recipe, run.stream("study numbers"))

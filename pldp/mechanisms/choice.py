@@ -6,7 +6,7 @@ levels do scale all candidates alike: the choice needs k, ε, the assumed freque
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -39,11 +39,13 @@ def candidates(
     domain_size: int,
     budgets: Sequence[Fraction],
     frequency: Floats,
-    allowed: Iterable[str] | None = None,
+    barred: Mapping[str, str] | None = None,
     report_bytes: int | None = None,
 ) -> tuple[Candidate, ...]:
-    """Every protocol at these budgets, the best first; those that may not be chosen come last."""
-    wanted = set(PROTOCOLS if allowed is None else allowed)
+    """Every protocol at these budgets, the best first; those that may not be chosen come last.
+
+    `barred` says which may not, and why.
+    """
     found = []
     # The one value of a domain is certain, whoever says so; only unary encodings have an error to state.
     for name in _ORDER if domain_size > 1 else ("oue", "brr"):
@@ -52,7 +54,8 @@ def candidates(
         except ValueError:
             continue  # no signal at this budget
         size = max(protocol.report_bytes for protocol in protocols)
-        refused = None if name in wanted else "not allowed here"
+        # Of one value no protocol tells anything, so none is barred.
+        refused = None if domain_size == 1 else (barred or {}).get(name)
         if refused is None and report_bytes is not None and size > report_bytes:
             refused = f"a report takes {size} bytes, more than {report_bytes}"
         found.append(Candidate(name, protocols, combined_variance(protocols, frequency), size, refused))
@@ -83,6 +86,8 @@ def reason(found: Sequence[Candidate], chosen: Candidate) -> str:
         return "the only one that may be used"
     second = min(others, key=lambda candidate: candidate.variance)
     more = second.variance / chosen.variance - 1
+    if more < -_EQUAL:
+        return f"tells least about the level; {second.mechanism} would have {-100 * more:.3g} % less variance"
     if more <= _EQUAL:
         return f"as precise as {second.mechanism}, with reports of {chosen.report_bytes} bytes"
     return f"{second.mechanism}, the next best, has {100 * more:.3g} % more variance"

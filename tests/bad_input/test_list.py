@@ -69,7 +69,11 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
     ("budget inf", budget("1e9_9_9_9_9_9_9_9"), ("budget.total: must be written", "without huge exponents")),
     ("budget 1e-9", budget("1e-999"), ("budget.total: a budget below 2^-64 is too small", "Raise it")),
     ("budget 1e-9", budget(1e-300), ("budget.total: a budget below 2^-64 is too small", "Raise it")),
-    ("budget 1e-9", budget(1e-18), ("budget.total: a budget of ", "is too small to leave any signal", "Raise it")),
+    (
+        "budget 1e-9",
+        budget(1e-18) | {"mechanism": "brr"},
+        ("budget.total: a budget of ", "is too small to leave any signal", "Raise it"),
+    ),
     ("budget 1e3", budget(1000.1), ("budget.total: input should be less than or equal to 1000 (got 1000.1)",)),
     (
         "shares above 1",
@@ -107,7 +111,7 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
     ("wrong types", attribute(values="ab"), ("attributes[0].values: must be a list (got 'ab')",)),
     ("wrong types", attribute(values=["a", True]), ("attributes[0].values[1]: must be text: put it in quotes",)),
     ("wrong types", attribute(values=["a", ["b"]]), ("attributes[0].values[1]: input should be a valid string",)),
-    ("wrong types", attribute(kind=["crosstab"]), ("attributes[0]: kind must be category or crosstab",)),
+    ("wrong types", attribute(kind=["crosstab"]), ("attributes[0]: kind must be category, crosstab or number",)),
     ("wrong types", budget([4]), ('budget.total: must be a number or a fraction such as "1/3"',)),
     ("wrong types", budget(True), ("budget.total: must be a number", "(got True)")),
     ("wrong types", {"levels": {"column": 3}}, ("levels.column: input should be a valid string (got 3)",)),

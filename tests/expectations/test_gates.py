@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 from great_expectations import expectations as gxe
 
-from expectations.gates import UNBIASED_ALPHA, Evidence, Gate, all_gates
+from expectations.gate import Gate
+from expectations.gates import UNBIASED_ALPHA, Evidence, all_gates
 from expectations.runner import Verdict, run_gates
 from pldp.combine import estimate_levels
 from pldp.mechanisms.protocol import Floats

@@ -54,7 +54,7 @@ def fill(disk: Path, left: int) -> None:
     [
         ("home", "tasks.run.commit", 0),
         ("ingest", "tasks.ingest._fill", 40_000),
-        ("home", "flows.release._record_spend", 0),
+        ("home", "flows.release.record_spend", 0),
         ("perturb", "tasks.perturb.write_reports", 20_000),
         ("publish", "tasks.publish._replace", 2_000_000),
         pytest.param("ingest", "tasks.ingest._fill", 0, marks=pytest.mark.slow),

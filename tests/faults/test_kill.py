@@ -20,10 +20,10 @@ STAGES = {
         "before-ingest": Point("tasks.ingest:_fill", "before"),
         "amid-ingest": Point("tasks.ingest:_read", "after"),
         "ingest-before-commit": Point("tasks.ingest:_refuse_twice", "after"),
-        "after-ingest": Point("flows.release:_record_spend", "before"),
+        "after-ingest": Point("flows.release:record_spend", "before"),
     },
     "perturb": {
-        "after-spend": Point("flows.release:_record_spend", "after"),
+        "after-spend": Point("flows.release:record_spend", "after"),
         "perturb-first-file": Point("tasks.perturb:write_reports", "after"),
         "perturb-uncommitted-file": Point("tasks.perturb:link", "before", 3),
         "perturb-committed-file": Point("tasks.perturb:link", "after", 4),
@@ -54,7 +54,7 @@ STAGES = {
         "after-forgetting": Point("flows.release:forget_vault", "after"),
         "amid-page": Point("tasks.page:replace", "after"),
     },
-    "end": {"after-page": Point("flows.release:_page_problem", "after")},
+    "end": {"after-page": Point("flows.release:page_problem", "after")},
 }
 """Every stage with its moments, in order: a release that resumes after one still comes to the next."""
 

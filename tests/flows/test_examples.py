@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
+import polars as pl
 import pytest
 import yaml
 
 from flows.release import release
 from flows.sample import write_sample
+from tests.items import world
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "docs" / "analyst.md", ROOT / "docs" / "tables.md", ROOT / "README.md"]
@@ -38,12 +41,29 @@ def place(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     before = os.umask(0o022)
     spec, _ = write_sample(folder / "data", users=20_000)
     assert release(spec, folder / "data" / "home").status == "published"
-    hidden = yaml.safe_load(spec.read_text()) | {"name": "census"}
+    hidden = yaml.safe_load(spec.read_text()) | {"name": "census", "combination": {}}
     hidden["levels"] |= {"visibility": "hidden", "epsilon_p": 1, "max_leak": 20}
     spec.with_name("census.yaml").write_text(yaml.safe_dump(hidden))
     assert release(spec.with_name("census.yaml"), folder / "data" / "home").status == "published"
+    _release_numbers(folder / "data")
+    assert release(world(folder / "films"), folder / "data" / "home").status == "published"
     os.umask(before)
     return folder
+
+
+def _release_numbers(folder: Path) -> None:
+    rng = np.random.default_rng(1)
+    pl.DataFrame({"income": rng.lognormal(10, 0.6, 5000)}).write_parquet(folder / "survey.parquet")
+    number = {"name": "income", "kind": "number", "bounds": [0, 100_000], "quantiles": [0.25, 0.5, 0.75], "bins": 16}
+    spec = {
+        "name": "survey",
+        "source": {"path": "survey.parquet", "one_row_per_user": True},
+        "attributes": [number],
+        "budget": {"total": 4},
+        "levels": {"choices": {"all": 1}},
+    }
+    (folder / "survey.yaml").write_text(yaml.safe_dump(spec))
+    assert release(folder / "survey.yaml", folder / "home").status == "published"
 
 
 @pytest.mark.parametrize("query", QUERIES)

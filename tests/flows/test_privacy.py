@@ -24,6 +24,8 @@ import pytest
 
 from tests.flows.conftest import PATIENCE, Finished
 from tests.flows.searcher import files_under, find, in_bytes
+from tests.items import make_catalogue, make_items, true_totals
+from tests.items import write_spec as write_items_spec
 from tests.people import JOBS, make_people, mode, write_spec
 
 MARK = b"zqCANARYqz"
@@ -96,6 +98,31 @@ def failing_sources(folder: Path) -> dict[str, tuple[bytes, dict[str, Any]]]:
     }
 
 
+def item_commands(root: Path, home: Path) -> list[list[str]]:
+    """A release of aggregates, its evaluation, and two that ingest must refuse; users, items, profiles are marked."""
+    mark = MARK.decode()
+    catalogue = make_catalogue().with_columns(item=mark + pl.col("item"))
+    items = make_items(N_USERS).with_columns(user=mark + pl.col("user"), item=mark + pl.col("item"))
+    stranger = pl.DataFrame({"user": [f"{mark}Id"], "item": [f"{mark}Stranger"]})
+    users = items.select("user").unique(maintain_order=True).with_columns(profile=pl.lit(f"{mark}Profile"))
+    broken = f"{mark}Few\n{mark}Many,{mark}a,{mark}b\n,{mark}Nameless\n".encode()
+    commands = []
+    for name, source, refuse in (("items", items, "ignore"), ("stranger", items, "refuse"), ("torn", items, "ignore")):
+        folder = root / name
+        folder.mkdir()
+        catalogue.write_csv(folder / "catalogue.csv")
+        stated = (
+            users if name != "torn" else pl.concat([users.with_columns(profile=pl.lit(p)) for p in ("open", "shy")])
+        )
+        stated.write_csv(folder / "users.csv")
+        (folder / "items.csv").write_bytes(pl.concat([source, stranger]).write_csv().encode() + broken)
+        spec = write_items_spec(folder, name=name, source={"path": "items.csv", "unknown": refuse})
+        commands.append(["release", str(spec), "--home", str(home)])
+        if name == "items":
+            commands.append(["evaluate", str(spec), "--home", str(home), "--seed", "1"])
+    return commands
+
+
 @dataclass(frozen=True)
 class Canary:
     home: Path
@@ -121,6 +148,7 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Canary:
         commands.append(["release", str(spec), "--home", str(home)])
         if name == "good":
             commands.append(["evaluate", str(spec), "--home", str(home), "--repeat", "50", "--seed", "1"])
+    commands += item_commands(root, home)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "PLDP_"))}
     done = subprocess.run(
         [sys.executable, "-c", COMMANDS, json.dumps(commands)],
@@ -136,12 +164,13 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Canary:
 
 def test_the_canary_ran(canary: Canary) -> None:
     """One release published, one evaluation, and every bad source refused as the source's fault."""
-    assert canary.codes == [0, 0] + [2] * len(canary.failing), canary.said.decode()
+    assert canary.codes == [0, 0] + [2] * len(canary.failing) + [0, 0, 2, 2], canary.said.decode()
     with duckdb.connect(str(canary.home / "results.duckdb"), read_only=True) as results:
         rows = results.execute("SELECT name, status, n_users FROM releases").fetchall()
-    assert rows == [("good", "published", N_USERS)]
+    n_owners = make_items(N_USERS)["user"].n_unique() + 1
+    assert rows == [("good", "published", N_USERS), ("items", "published", n_owners)]
     spent = [json.loads(line)["name"] for line in (canary.home / "ledger.jsonl").read_text().splitlines()]
-    assert spent == ["good"]
+    assert spent == ["good", "items"]
 
 
 def test_no_marked_value_leaves_the_vault(canary: Canary) -> None:
@@ -173,6 +202,9 @@ def true_needles() -> list[bytes]:
     texts = [f"{count / N_USERS:.17g}"[:9] for count in counts]  # a printed array has eight digits
     pairs = [f"{a}{comma}{b}" for a, b in itertools.pairwise(counts) for comma in (", ", ",")]
     arrays = [counts.astype(np.int64).tobytes()[:24], (counts / N_USERS).tobytes()[:16]]
+    totals = true_totals(make_items(N_USERS))
+    arrays.append(totals.astype(np.int64).tobytes())
+    pairs.append(", ".join(map(str, totals)))
     return [text.encode() for text in texts + pairs] + arrays
 
 

@@ -46,9 +46,13 @@ def test_it_is_drawn_once(home: Path, pldp: Pldp, tmp_path: Path) -> None:
     assert digests(home / "reports") == before
     one, two = (pl.read_parquet(tmp_path / name / "histograms.parquet") for name in ("one", "two"))
     assert one.equals(two)
-    assert pldp("recycle", "people", "2", tmp_path / "more", "--home", home).code == 0
-    more = pl.read_parquet(tmp_path / "more" / "histograms.parquet")
-    assert (more["standard_error"] < one["standard_error"]).all(), "a higher clearance sees more"
+    assert pldp("recycle", "people", "0.25", tmp_path / "less", "--home", home).code == 0
+    less = pl.read_parquet(tmp_path / "less" / "histograms.parquet")
+    assert (less["standard_error"] > one["standard_error"]).all(), "a lower clearance sees less"
+    refused = pldp("recycle", "people", "0.4", tmp_path / "between", "--home", home)
+    assert refused.code != 0
+    assert "from the largest budget down" in refused.err
+    assert pldp("recycle", "people", "0.5", tmp_path / "three", "--home", home).code == 0, "it is there already"
 
 
 @pytest.mark.parametrize("budget", ["0", "-1", "much", "inf"])

@@ -58,7 +58,7 @@ class Crash:
 
 CRASHES = [
     ("flows.release", "ingest"),
-    ("flows.release", "_record_spend"),
+    ("flows.release", "record_spend"),
     ("flows.release", "draw"),
     ("flows.pipeline", "count"),
     ("flows.pipeline", "estimate"),
@@ -296,22 +296,32 @@ def test_too_few_users_are_refused(tmp_path: Path) -> None:
 def test_exact_budgets_of_a_release_by_independent_arithmetic(finished: Finished) -> None:
     """Every integer threshold of plan.json against e^ε, with nothing of pldp: rationals and 80 digits.
 
-    Two values differ in two bits of the unary code, so the worst ratio is (p / q)². Decimal's exp is correctly
-    rounded (half a unit in the last place); five units below it is safely below e^ε.
+    k-RR draws anew with probability r/2^64: the worst ratio is (k(1 − r) + r)/r. A subset of s values holds the own one
+    with p: p/(1 − p)·(k − s)/s. Decimal's exp is correctly rounded (half a unit in the last place); five units below it
+    is safely below e^ε.
     """
+
+    def worst_ratio(mechanism: str, k: int, parameters: dict[str, int], more: int = 0) -> Fraction:
+        if mechanism == "krr":
+            r = Fraction(parameters["redraw"] - more, 2**64)
+            return (k * (1 - r) + r) / r
+        assert mechanism == "subset"
+        p, size = Fraction(parameters["include"] + more, 2**64), parameters["size"]
+        return p / (1 - p) * (k - size) / size
+
     plan = json.loads((finished.home / "releases" / finished.done.release_id / "plan.json").read_text())
     context = Context(prec=80)
     total = Fraction(0)
     for attribute in plan["attributes"]:
         weakest = Fraction(0)
         for level in attribute["levels"]:
-            budget, keep = Fraction(level["budget"]), int(level["parameters"]["keep"])
-            worst = Fraction(keep, 2**64 - keep) ** 2
+            budget, size = Fraction(level["budget"]), len(attribute["values"])
+            worst = worst_ratio(level["mechanism"], size, level["parameters"])
             exponential = context.exp(context.divide(Decimal(budget.numerator), Decimal(budget.denominator)))
             below = exponential - 5 * Decimal(10) ** (exponential.adjusted() - 79)
             assert worst <= Fraction(below), (attribute["name"], level["level"])
             # One step more would overspend: nothing is given away either.
-            assert Fraction(keep + 1, 2**64 - keep - 1) ** 2 > Fraction(below)
+            assert worst_ratio(level["mechanism"], size, level["parameters"], 1) > Fraction(below)
             weakest = max(weakest, budget)
         total += weakest
     assert total <= Fraction(plan["total"])
@@ -369,7 +379,7 @@ def test_every_published_number_has_its_error(finished: Finished) -> None:
         assert reports == 3000
     levels = ask(finished.home, "SELECT standard_error, n_reports, mechanism FROM level_estimates")
     assert len(levels) == 8 * 3
-    assert all(error > 0 and reports > 0 and mechanism == "brr" for error, reports, mechanism in levels)
+    assert all(error > 0 and reports > 0 and mechanism in ("krr", "subset") for error, reports, mechanism in levels)
 
 
 def test_a_previous_release_is_the_reference_of_the_next(tmp_path: Path) -> None:

@@ -62,8 +62,16 @@ class Serving:
             json.dumps(content).encode(),
             {"Content-Type": "application/json", "Authorization": f"Basic {password}"},
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-            return json.load(answer)
+        for patience in (1, 2, 4, 8, None):
+            try:
+                with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+                    return json.load(answer)
+            except urllib.error.HTTPError as error:
+                # A busy server's own database is locked now and then; it asks to come back.
+                if error.code != 503 or patience is None:
+                    raise
+                time.sleep(patience)
+        raise AssertionError("unreachable")
 
     def runs(self) -> list[dict[str, Any]]:
         return list(self.ask("flow_runs/filter", {"sort": "EXPECTED_START_TIME_ASC"}))

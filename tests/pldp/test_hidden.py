@@ -52,7 +52,7 @@ def expected(protocols: tuple[PureProtocol, ...], report: PureProtocol, n: int) 
 def test_estimates_invert_the_expectation(kind: type[PureProtocol]) -> None:
     protocols, report = three(kind), level_report(3, Fraction(1))
     joint, levels = expected(protocols, report, 10**6)
-    assert level_shares(levels, report).frequency == pytest.approx(SHARES)  # type: ignore[arg-type]
+    assert level_shares(levels, report).frequency == pytest.approx(SHARES)
     for how in ({}, {"clip": True}, {"clip": True, "renormalise": True}):
         assert auem(joint, levels, protocols, report, **how).frequency == pytest.approx(TRUTH)  # type: ignore[arg-type]
     if kind is not KRR:

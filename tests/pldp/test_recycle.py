@@ -8,16 +8,55 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pldp.combine import Combined, combine_linear, estimate_levels
 from pldp.exact import SCALE, exp_below, log_above
 from pldp.mechanisms.krr import KRR
-from pldp.mechanisms.protocol import PureProtocol
+from pldp.mechanisms.protocol import Counts, PureProtocol
 from pldp.mechanisms.unary import BRR, OUE
 from pldp.randomness import Keystream
-from pldp.recycle import RecycledBRR, RecycledKRR, clear, cleared_estimate, recycle
+from pldp.recycle import RecycledBRR, RecycledKRR, clear, recycle
 from pldp.simulate import draw_levels, draw_support, whole_counts
 from tests.pldp.world import z_bound, zipf
 
 KINDS: list[type[PureProtocol]] = [BRR, KRR]
+
+
+def cleared_estimate(support: Counts, n: Counts, protocols: tuple[PureProtocol, ...]) -> Combined:
+    return combine_linear("oc+", estimate_levels(support, n, protocols))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_chain_of_budgets_adds_up_to_nothing(kind: type[PureProtocol]) -> None:
+    """Each step starts from the one before: all reports together are a Markov chain, so the first of them tells most.
+
+    Enumerated for two values: the worst ratio over pairs of reports at budgets 1 and 1/2 is that of the first alone;
+    drawn independently it would be more.
+    """
+    start = kind.for_budget(2, Fraction(4))
+    one = recycle(start, Fraction(1))
+    half = recycle(one, Fraction(1, 2))
+    assert half.worst_ratio <= exp_below(Fraction(1, 2))
+    assert half.before == (one.again,)
+    afresh = recycle(start, Fraction(1, 2))
+    assert float(half.exact_p) == pytest.approx(float(afresh.exact_p), rel=1e-12), "the same law, another origin"
+
+    def law(protocol: PureProtocol, x: int, z: tuple[int, ...]) -> Fraction:
+        """Bits of a unary report, or the one value of k-RR."""
+        if isinstance(protocol, RecycledKRR | KRR):
+            return protocol.exact_p if z == (x,) else protocol.exact_q
+        out = Fraction(1)
+        for j, bit in enumerate(z):
+            chance = protocol.exact_p if j == x else protocol.exact_q
+            out *= chance if bit else 1 - chance
+        return out
+
+    outcomes = [(0,), (1,)] if kind is KRR else [(0, 0), (0, 1), (1, 0), (1, 1)]
+    independent = max(
+        law(one, 0, z) * law(afresh, 0, y) / (law(one, 1, z) * law(afresh, 1, y)) for z in outcomes for y in outcomes
+    )
+    chained = max(law(one, 0, z) / law(one, 1, z) for z in outcomes)  # what follows z no longer depends on x
+    assert chained == one.worst_ratio
+    assert independent > exp_below(Fraction(1))
 
 
 def test_the_stated_figure() -> None:
@@ -106,7 +145,7 @@ def test_an_analyst_cleared_up_to_a_budget(kind: type[PureProtocol], seed: int) 
     # standard error √(2/2000).
     budgets = (Fraction(1, 2), Fraction(1), Fraction(3))
     protocols = tuple(kind.for_budget(6, budget) for budget in budgets)
-    cleared = clear(protocols, budgets, Fraction(1))
+    cleared = clear(protocols, Fraction(1))
     assert cleared[:2] == protocols[:2]
     assert all(protocol.worst_ratio <= exp_below(Fraction(1)) for protocol in cleared)
     rng = np.random.default_rng(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_a_limit_on_reports_is_kept_and_told() -> None:
     refused = {candidate.mechanism: candidate.refused for candidate in found if candidate.refused}
     assert refused == dict.fromkeys(("brr", "oue", "subset"), "a report takes 125 bytes, more than 8")
     with pytest.raises(ValueError, match="no protocol is left"):
-        choose(candidates(1000, [Fraction(1)], zipf(1000), ["subset"], report_bytes=8))
+        choose(candidates(1000, [Fraction(1)], zipf(1000), {"krr": "no", "olh": "no"}, report_bytes=8))
 
 
 def test_the_plan_mixes_protocols_and_keeps_every_promise() -> None:
@@ -158,7 +159,7 @@ def test_hidden_levels_take_one_protocol_an_attribute() -> None:
 def test_a_leak_beyond_the_bound_is_refused_with_its_size() -> None:
     with pytest.raises(ValueError, match=r"levels.max_leak: reports would tell .* more than 0\.5|no protocol is left"):
         hidden_plan(levels={**HIDDEN, "max_leak": "1/2"})
-    with pytest.raises(ValueError, match="not allowed here"):
+    with pytest.raises(ValueError, match="give the hidden level away"):
         hidden_plan(mechanism="olh")
 
 
@@ -182,3 +183,25 @@ def test_the_plan_of_a_public_release_has_no_leak() -> None:
 def test_a_budget_that_leaves_no_signal_is_told() -> None:
     with pytest.raises(ValueError, match=r"budget\.total: .* too small"):
         make_plan(make_spec(budget={"total": "1e-20"}))
+
+
+def test_levels_of_their_own_add_up() -> None:
+    """People may choose alike everywhere, so levels told apart leak the product; by brute force over all outcomes."""
+    attributes = [{"name": name, "values": ["x", "y"]} for name in "ab"]
+    levels = {**HIDDEN, "choices": {"high": "1/2", "low": 1}, "column": {"a": "la", "b": "lb"}, "max_leak": 20}
+    plan = hidden_plan(attributes=attributes, levels=levels, mechanism="krr")
+    assert plan.hidden is not None
+    told = plan.hidden.protocol
+
+    def law(level: int, outcome: tuple[int, ...]) -> Fraction:
+        chance = Fraction(1)
+        for attribute, z, b in zip(plan.attributes, outcome[::2], outcome[1::2], strict=True):
+            protocol = attribute.protocols[level]
+            chance *= (protocol.exact_p if z == 0 else protocol.exact_q) * (
+                told.exact_p if b == level else told.exact_q
+            )
+        return chance
+
+    outcomes = list(product((0, 1), repeat=4))
+    worst = max(law(i, outcome) / law(1 - i, outcome) for i in (0, 1) for outcome in outcomes)
+    assert plan.leak() == worst

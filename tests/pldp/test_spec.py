@@ -155,7 +155,7 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     ({"attributes": []}, "attributes", "at least 1 item"),
     ({"attributes": [SEX, SEX]}, "", "attributes must have different names"),
     ({"attributes": [{**SEX, "only_in_crosstabs": True}]}, "", "at least one histogram"),
-    (_category(kind="number"), "attributes.0", "category"),
+    (_category(kind="itemset"), "attributes.0", "category"),
     (_category(values=[]), "attributes.0.category.values", "at least 1 item"),
     (_category(values=["a", "a"]), "attributes.0.category", "values must differ"),
     (_category(values=[1, "1"]), "attributes.0.category", "values must differ"),

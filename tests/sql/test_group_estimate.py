@@ -68,7 +68,7 @@ def publish(
     results.execute(statement("70_publish_rows", table="level_estimates"))
     for level, protocol in zip(found.names, levels.protocols, strict=True):
         results.execute(
-            "INSERT INTO budgets VALUES (?, ?, ?, 'user', ?, 1, 1, NULL, 1, NULL, ?, ?, ?, ?)",
+            "INSERT INTO budgets VALUES (?, ?, ?, 'user', ?, 1, 1, NULL, 1, NULL, ?, ?, ?, ?, NULL)",
             [release, found.attribute, level, protocol.name, *protocol.moments.values()],
         )
     name, status, day = changes.get("name", "r"), changes.get("status", "published"), changes.get("day", 1)

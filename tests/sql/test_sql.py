@@ -16,7 +16,8 @@ from tasks.query import comments, names, statement
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "sql").glob("*.sql"))
-TABLES = ("releases", "histograms", "level_estimates", "budgets", "validations")
+NUMBERS = ("means", "quantiles", "bins")
+TABLES = ("releases", "histograms", "level_estimates", "budgets", "validations", *NUMBERS)
 CODE = [path for folder in ("pldp", "tasks", "flows", "expectations") for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
@@ -90,8 +91,12 @@ def test_the_published_tables_are_those_of_the_design(results: duckdb.DuckDBPyCo
         "unbiased_frequency n_reports reliable",
         "level_estimates": "release_id attribute level value mechanism frequency standard_error n_reports",
         "level_shares": "release_id attribute level share standard_error",
+        "means": "release_id attribute method mean standard_error ci_low ci_high n_reports lower upper",
+        "quantiles": "release_id attribute probability method quantile standard_error ci_low ci_high n_reports",
+        "bins": "release_id attribute bin_low bin_high method frequency standard_error n_reports",
         "budgets": "release_id attribute level unit mechanism nominal_epsilon exact_epsilon level_leak share n_users "
-        "noise_own noise_other covariance_slope covariance_base",
+        "noise_own noise_other covariance_slope covariance_base provider",
+        "aggregates": "release_id provider attribute total standard_error ci_low ci_high share share_error n_users",
         "validations": "release_id gate sentence passed observed bound false_alarm",
     }
     for table, wanted in expected.items():
@@ -135,7 +140,7 @@ def fill(results: duckdb.DuckDBPyConnection) -> None:
         insert(results, "releases", release_id=release_id, name=name, status=status, created_at=created)
         insert(results, "validations", release_id=release_id, passed=status == "published")
         if status == "published":
-            for table in ("histograms", "level_estimates", "budgets"):
+            for table in ("histograms", "level_estimates", "budgets", *NUMBERS):
                 for attribute in ("a", "b"):
                     insert(results, table, release_id=release_id, attribute=attribute)
 
@@ -148,7 +153,7 @@ def test_latest_releases(results: duckdb.DuckDBPyConnection) -> None:
     assert view == list(columns(results, "releases"))
 
 
-@pytest.mark.parametrize("table", ["histograms", "level_estimates", "budgets", "validations"])
+@pytest.mark.parametrize("table", TABLES[1:])
 def test_latest_views(table: str, results: duckdb.DuckDBPyConnection) -> None:
     fill(results)
     query = f"SELECT name, release_id, count(*) FROM latest_{table} GROUP BY ALL ORDER BY ALL"  # noqa: S608

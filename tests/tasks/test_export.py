@@ -20,7 +20,12 @@ from tests.tasks.conftest import Staged
 if TYPE_CHECKING:
     from expectations.runner import Verdict
 
-TABLES = {"releases", "histograms", "level_estimates", "level_shares", "budgets", "validations"}
+TABLES = {"releases", "histograms", "level_estimates", "level_shares", "budgets", "validations"} | {
+    "aggregates",
+    "means",
+    "quantiles",
+    "bins",
+}
 
 
 @pytest.fixture
@@ -61,6 +66,10 @@ def test_one_release_of_several(
         "histograms": 0,
         "level_estimates": 0,
         "level_shares": 0,
+        "aggregates": 0,
+        "means": 0,
+        "quantiles": 0,
+        "bins": 0,
         "budgets": 0,
     }
 

@@ -126,6 +126,12 @@ def test_gates_of_a_hidden_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     tighter = run.plan.model_copy(update={"hidden": hidden.model_copy(update={"max_leak": hidden.budget})})
     assert failed(replace(evidence, plan=tighter)) == {"level_leak"}
     assert failed(replace(evidence, tallies=evidence.tallies[1:])) == {"partitions_once"}
+    stuck = tuple(replace(histogram, converged=False) for histogram in evidence.histograms)
+    assert failed(replace(evidence, histograms=stuck)) == {"likelihood_climbed"}
+    # A client that told its level twice, differently: one report moved from one level to another.
+    moved = evidence.supports[1].n + np.array([1, -1, 0])
+    twice = (evidence.supports[0], replace(evidence.supports[1], n=moved))
+    assert "level_told_once" in failed(replace(evidence, supports=twice))
 
 
 def test_a_wrong_budget_is_caught(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pldp import __version__
 from pldp.errors import NotFound, StageFailed
 from tasks import charts, page, trends
 from tasks.home import Home
@@ -66,7 +67,7 @@ def test_a_published_release_is_told_whole(tmp_path: Path) -> None:
     told = prose(text)
     statement = json.loads((home / "releases" / release_id / "privacy.json").read_text())
     for part in (
-        f"people – {release_id}", "✓ published", "2,000", "UTC", "0.1.0",
+        f"people – {release_id}", "✓ published", "2,000", "UTC", __version__,
         "farmer", "nurse", "All levels combined", "Each level alone", "combined by oc+", "with norm-sub",
         "nominal ε", "exact ε", "✓ passed", "Every level&#39;s estimates sum to one.", "at most 5 in a million",
         "observed 0.5, bound 2.5e-06", "Suppose you took part", "times likelier", "Who took part.",

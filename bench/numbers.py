@@ -1,0 +1,177 @@
+"""Numbers: reports a second beside plain NumPy and a peer's Laplace noise, and memory that does not grow with users."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bench.common import ROOT, Measure, cpu_medians, publish
+from pldp.number_plan import NumbersPlan
+from pldp.number_reports import count_numbers, report_numbers
+from pldp.numeric.domain import CODES, Codes, Floats
+from pldp.numeric.predict import MECHANISMS
+from pldp.randomness import Keystream
+from pldp.resolve_numbers import plan_numbers
+from pldp.spec_numbers import Number, Numbers
+
+ATTRIBUTES = 32
+TOTAL = Fraction(10)
+USERS = 1 << 18
+PARTITION = 1 << 16
+LARGE = (1_000_000, 10_000_000)
+ROUNDS = 7
+CHUNKS = (1 << 12, 1 << 16, USERS)  # the one that suits plain NumPy best counts
+REQUIRED = {"pm": 1.0, "duchi": 1.0}
+MEMORY_RATIO = 1.2
+PEER, PEER_USERS = "diffprivlib", 20_000
+PEER_PACKAGES = ("diffprivlib==0.6.6", "scikit-learn<1.7")  # it imports what 1.7 has no more
+HERE = Path(__file__).resolve().parent
+
+
+def main() -> bool:
+    rng = np.random.default_rng(42)
+    x = rng.uniform(-1, 1, USERS)
+    codes = ((x + 1) / 2 * CODES).astype(np.uint32)
+    epsilon = TOTAL / 3
+    stream = Keystream.secure()
+    runs: dict[str, Callable[[], object]] = {
+        name: partial(MECHANISMS[name].for_budget(epsilon).perturb, codes, stream) for name in ("pm", "duchi", "hm")
+    }
+    for chunk in CHUNKS:
+        runs[f"plain pm {chunk}"] = partial(_chunks, _plain_pm, x, float(epsilon), chunk)
+        runs[f"plain duchi {chunk}"] = partial(_chunks, _plain_duchi, x, float(epsilon), chunk)
+    plan = _plan()
+    many = rng.integers(0, CODES + 1, (ATTRIBUTES, PARTITION), dtype=np.uint32)
+    runs["whole"] = partial(_whole, plan, many, (many & np.uint32(1)).astype(np.float32), stream)
+    taken = cpu_medians(runs, ROUNDS)
+    measures = []
+    for name in ("pm", "duchi"):
+        plain = min(taken[f"plain {name} {chunk}"] for chunk in CHUNKS)
+        measures += [
+            Measure(f"{name}: reports", USERS / taken[name], "/s"),
+            Measure(f"{name}: plain NumPy", USERS / plain, "/s"),
+            Measure(f"{name}: ours / plain NumPy", plain / taken[name], "×", REQUIRED[name]),
+        ]
+    sampled = plan.levels[-1].sampled
+    measures += [
+        Measure("hm: reports", USERS / taken["hm"], "/s"),
+        Measure(
+            f"sample {sampled} of {ATTRIBUTES}, deal, report, tally: users × sampled",
+            PARTITION * sampled / taken["whole"],
+            "/s",
+        ),
+        *_peer(USERS / taken["pm"]),
+    ]
+    small, large = (_peak(users) for users in LARGE)
+    measures += [
+        Measure("1 M users: peak memory above idle", small, "B"),
+        Measure("10 M users: peak memory above idle", large, "B"),
+        Measure("peak memory above idle, 10 M / 1 M", large / small, "×", MEMORY_RATIO, "≤"),
+    ]
+    note = (
+        f"ε = {float(epsilon):.3g} a report ({float(TOTAL):g} in all), one process, per CPU-second, {ROUNDS} "
+        f"interleaved rounds, medians. Plain NumPy: PCG64 doubles, the fastest chunk of {len(CHUNKS)}; it is not "
+        f"private, because doubles are no grid. Memory: {ATTRIBUTES} attributes, partitions "
+        f"of {PARTITION:,} users drawn and tallied."
+    )
+    return publish("numbers", "Numbers", measures, note)
+
+
+def _plan() -> NumbersPlan:
+    attributes = [Number(kind="number", name=f"a{i}", bounds=(-1.0, 1.0)) for i in range(ATTRIBUTES)]
+    importance = {number.name: number.name for number in attributes}
+    numbers = Numbers(tau=Fraction(5, 4), importance=importance)
+    return plan_numbers(attributes, numbers, TOTAL, {"all": Fraction(1)})
+
+
+def _whole(plan: NumbersPlan, codes: Codes, weights: np.ndarray | None, stream: Keystream) -> int:
+    return count_numbers(plan, 0, report_numbers(plan, 0, codes, weights, stream)).n_reports
+
+
+def _chunks(run: Callable[[Floats, float, np.random.Generator], Floats], x: Floats, epsilon: float, chunk: int) -> None:
+    rng = np.random.default_rng()
+    for start in range(0, x.size, chunk):
+        run(x[start : start + chunk], epsilon, rng)
+
+
+def _plain_pm(x: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
+    """pmpm Algorithm 1 in doubles."""
+    half = np.exp(epsilon / 2)
+    c = (half + 1) / (half - 1)
+    left = (c + 1) / 2 * x - (c - 1) / 2
+    inside = rng.random(x.size) < half / (half + 1)
+    u = rng.random(x.size)
+    outside = u * (c + 1) - c
+    outside += np.where(outside >= left, c - 1, 0.0)
+    return np.where(inside, left + u * (c - 1), outside)
+
+
+def _plain_duchi(x: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
+    power = np.exp(epsilon)
+    b = (power + 1) / (power - 1)
+    return np.where(rng.random(x.size) < 0.5 + x / (2 * b), b, -b)
+
+
+def _peer(ours: float) -> list[Measure]:
+    """The peer perturbs one value a call, in an environment of its own; left out where it cannot be installed."""
+    python = HERE / ".venvs" / PEER / "bin" / "python"
+    if not python.exists():
+        venv.create(python.parents[1], with_pip=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", *PEER_PACKAGES], check=False)
+    code = (
+        "import time, json, numpy as np\n"
+        "from diffprivlib.mechanisms import Laplace\n"
+        f"m = Laplace(epsilon={float(TOTAL / 3)}, sensitivity=2)\n"
+        f"x = np.random.default_rng(1).uniform(-1, 1, {PEER_USERS}).tolist()\n"
+        "t = time.process_time()\n"
+        "for v in x: m.randomise(v)\n"
+        "print(json.dumps(time.process_time() - t))\n"
+    )
+    done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(f"bench: {PEER} cannot be installed here and is left out.", file=sys.stderr)
+        return []
+    theirs = PEER_USERS / float(json.loads(done.stdout.splitlines()[-1]))
+    return [Measure(f"{PEER}: Laplace, reports", theirs, "/s"), Measure(f"pm: ours / {PEER}", ours / theirs, "×", 10.0)]
+
+
+def _peak(users: int) -> int:
+    """Peak resident memory above idle of a fresh process that draws and tallies so many users."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.numbers", str(users)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return int(json.loads(done.stdout.splitlines()[-1]))
+
+
+def _draw(users: int) -> int:
+    import psutil
+
+    plan, stream, process = _plan(), Keystream.secure(), psutil.Process()
+    rng = np.random.default_rng(1)
+    _whole(plan, np.zeros((ATTRIBUTES, 64), dtype=np.uint32), np.ones((ATTRIBUTES, 64), dtype=np.float32), stream)
+    idle = peak = process.memory_info().rss
+    total = None
+    for start in range(0, users, PARTITION):
+        size = min(PARTITION, users - start)
+        codes = rng.integers(0, CODES + 1, (ATTRIBUTES, size), dtype=np.uint32)
+        weights = (codes & np.uint32(1)).astype(np.float32)
+        reports = report_numbers(plan, 0, codes, weights, stream)
+        peak = max(peak, process.memory_info().rss)
+        counts = count_numbers(plan, 0, reports)
+        total = counts if total is None else total + counts
+        peak = max(peak, process.memory_info().rss)
+    assert total is not None
+    assert total.n_reports == users * plan.levels[0].sampled
+    return peak - idle
+
+
+if __name__ == "__main__":
+    print(json.dumps(_draw(int(sys.argv[1]))))

@@ -1,0 +1,93 @@
+"""The plan command for aggregates: what a spec and its catalogue promise before anybody's items are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pldp.aggregates.plan import AggregatesPlan
+from pldp.aggregates.totals import Sums, estimate_totals
+from pldp.errors import SpecError
+from pldp.exact import float_above
+from tasks.aggregates.file import AggregatesFile
+from tasks.aggregates.tables import item_budget_rows, loss_rows
+
+
+@dataclass(frozen=True)
+class AggregatesForecast:
+    plan: AggregatesPlan
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+    """Where a provider's epsilon is more than the profiles' budgets can use."""
+    budgets: pl.DataFrame
+    errors: pl.DataFrame
+    """Provider × attribute: the standard error of the total, and of one user's aggregate on average."""
+    losses: pl.DataFrame
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.plan.name,
+            "kind": self.plan.kind,
+            "plan_sha256": self.plan.sha256,
+            "plan": self.plan.model_dump(mode="json"),
+            "worst_total": float_above(self.plan.worst_total),
+            "expected_users": self.plan.expected_users,
+            "assumptions": self.assumptions,
+            "notes": self.notes,
+            "budgets": self.budgets.to_dicts(),
+            "errors": self.errors.to_dicts(),
+            "losses": self.losses.to_dicts(),
+        }
+
+
+def forecast_aggregates(file: AggregatesFile, target_error: float | None = None) -> AggregatesForecast:
+    """Predicted errors from the spec's assumptions; of the data, only the public catalogue is read."""
+    if target_error is not None:
+        raise SpecError(
+            "--target-error is for histograms: a total's error follows from the budgets in the plan. Nothing was run."
+        )
+    plan = file.plan
+    sizes, nothing = plan.expected_sizes(), np.zeros(len(plan.attributes), dtype=np.int64)
+    frames = []
+    for provider in plan.providers:
+        totals = estimate_totals(Sums(nothing, sizes), plan.mechanisms[provider.name], plan.confidence)
+        frames.append(
+            pl.DataFrame(
+                {
+                    "provider": [provider.name] * len(plan.attributes),
+                    "attribute": plan.attributes,
+                    "standard_error": totals.standard_error,
+                    "one_user": totals.standard_error / plan.expected_users**0.5,
+                }
+            )
+        )
+    shares = ", ".join(
+        f"{name} {share:.0%}" for name, share in zip(plan.profile_names, plan.expected_shares, strict=True)
+    )
+    unit = "one occurrence of an item" if plan.cap is None else f"an item, of which at most {plan.cap} count"
+    assumptions = (
+        f"{plan.expected_users:,} users; profiles: {shares}",
+        f"the unit is {unit}",
+        f"{plan.n_items:,} items of {plan.n_distinct:,} kinds, {len(plan.rows):,} of which can bind",
+    )
+    return AggregatesForecast(
+        plan, assumptions, _notes(plan), item_budget_rows(plan), pl.concat(frames), loss_rows(plan)
+    )
+
+
+def _notes(plan: AggregatesPlan) -> tuple[str, ...]:
+    """A few sentences; with many profiles, how many they are about."""
+    notes = []
+    for provider in plan.providers:
+        above = [service for service in provider.services if provider.above_turning_point(service)]
+        if above:
+            most = max(float_above(service.turning_point) for service in above)
+            whose = above[0].profile if len(above) == 1 else f"{len(above)} of {len(provider.services)} profiles"
+            notes.append(
+                f"{provider.name}: epsilon {float(provider.epsilon):g} is at or above the turning point of {whose} (at "
+                f"most {most:.4g}): every attribute gets all that its own budget allows, and the rest is never spent."
+            )
+    return tuple(notes)

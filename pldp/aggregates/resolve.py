@@ -1,0 +1,88 @@
+"""From a spec and its public catalogue to a plan; nobody's items are looked at."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from pldp.aggregates.budgets import TICK_BITS, profile_ticks, turning_point
+from pldp.aggregates.catalogue import Catalogue
+from pldp.aggregates.noise import noise_for
+from pldp.aggregates.objectives import OBJECTIVES, Objective
+from pldp.aggregates.plan import AggregatesPlan, Law, ProfilePlan, ProviderPlan, ServicePlan
+from pldp.aggregates.providers import Provider, Service, serve, spend
+from pldp.spec_aggregates import AggregatesSpec, Weighted
+
+
+def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str) -> AggregatesPlan:
+    """The optimum of every provider and profile, with the exact spend of the noise that realises it."""
+    counted = catalogue if spec.cap is None else catalogue.capped(spec.cap)
+    names = tuple(spec.profiles)
+    stated = [spec.budgets(name) for name in names]
+    budgets = profile_ticks(counted, stated)
+    turns = [Fraction(int(turn), 1 << TICK_BITS) for turn in turning_point(counted, budgets)]
+    objective = _objective(spec)
+    asked = [Provider(name, provider.epsilon) for name, provider in spec.providers.items()]
+    services = serve(counted, budgets, asked, objective)
+    ticks = sorted({int(tick) for service in services.values() for tick in service.allocation.ticks.flat})
+    return AggregatesPlan(
+        name=spec.name,
+        attributes=counted.attributes,
+        grid=counted.grid,
+        rows=tuple(tuple(int(unit) for unit in row) for row in counted.rows),
+        n_items=counted.n_items,
+        n_distinct=counted.n_distinct,
+        catalogue_sha256=catalogue_sha256,
+        cap=spec.cap,
+        objective=objective.name,
+        power=objective.power,
+        weights=objective.weights,
+        profiles=tuple(ProfilePlan(name=n, budgets=b) for n, b in zip(names, stated, strict=True)),
+        default=spec.default_profile,
+        providers=tuple(
+            ProviderPlan(
+                name=name,
+                epsilon=provider.epsilon,
+                reputation=provider.reputation,
+                services=_services(services[name], names, turns),
+            )
+            for name, provider in spec.providers.items()
+        ),
+        laws=tuple(Law(ticks=tick, digits=law.digits, tail=law.tail) for tick in ticks for law in (noise_for(tick),)),
+        expected_users=spec.expected.users,
+        expected_shares=tuple(float(share) for share in _shares(spec)),
+        minimum_users=spec.gates.minimum_users,
+        confidence=spec.intervals.confidence,
+    )
+
+
+def _services(service: Service, names: tuple[str, ...], turns: list[Fraction]) -> tuple[ServicePlan, ...]:
+    allocation = service.allocation
+    found = []
+    for number, name in enumerate(names):
+        exact = spend(service.mechanism, number)
+        found.append(
+            ServicePlan(
+                profile=name,
+                ticks=tuple(int(tick) for tick in allocation.ticks[number]),
+                attribute_ratios=exact.attributes,
+                overall_ratio=exact.overall,
+                turning_point=turns[number],
+                residual=float(allocation.residual[number]),
+                gap=float(allocation.gap[number]),
+            )
+        )
+    return tuple(found)
+
+
+def _objective(spec: AggregatesSpec) -> Objective:
+    if isinstance(spec.objective, Weighted):
+        weights = [spec.objective.weights[attribute] for attribute in spec.attributes]
+        return Objective.weighted(weights, spec.objective.power)
+    return OBJECTIVES[spec.objective]
+
+
+def _shares(spec: AggregatesSpec) -> list[Fraction]:
+    stated = spec.expected.profiles
+    if stated is None:
+        return [Fraction(1, len(spec.profiles))] * len(spec.profiles)
+    return [stated.get(name, Fraction(0)) for name in spec.profiles]

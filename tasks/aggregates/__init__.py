@@ -1,0 +1,1 @@
+"""The stages of a release of aggregates towards providers (`kind: aggregates`), one module each."""

@@ -1,0 +1,113 @@
+"""The public catalogue: its file, checked row by row, as the matrix that the mathematics wants."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars as pl
+
+from pldp.aggregates.catalogue import Catalogue, Units
+from pldp.errors import SourceError
+from pldp.spec_aggregates import CatalogueFile
+from tasks.query import connect, statement
+from tasks.specfile import NOTHING
+from tasks.textfile import TextFile
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """A catalogue with the names of its items, as text, in the order of their first rows.
+
+    Two are the same only if they are one: it is read once, and plans are remembered by it.
+    """
+
+    catalogue: Catalogue
+    items: pl.Series
+    units: Units
+    """Item × attribute, in grid units: what one occurrence adds."""
+    sha256: str
+
+
+def read_catalogue(spec: CatalogueFile, path: Path, attributes: tuple[str, ...]) -> Listed:
+    """Read once, however often a command asks: the same file of the same size and time is the same catalogue."""
+    try:
+        seen = path.stat()
+    except OSError as error:
+        raise SourceError(
+            f"{path}: the catalogue cannot be read ({error.strerror}). Correct catalogue.path in the spec. {NOTHING}"
+        ) from None
+    return _read(spec, path, attributes, seen.st_mtime_ns, seen.st_size)
+
+
+@lru_cache(maxsize=4)
+def _read(spec: CatalogueFile, path: Path, attributes: tuple[str, ...], changed: int, size: int) -> Listed:
+    rows = _rows(spec, path)
+    where = pl.col("position")
+    known = pl.Series(attributes, dtype=pl.String)
+    _refuse(rows.filter(pl.col("item").is_null()), where, path, spec.item, "is empty: name the item")
+    _refuse(
+        rows.filter(pl.col("attribute").is_null()),
+        where,
+        path,
+        spec.attribute,
+        "is empty, so the item has no attribute: give it one or leave the item out",
+    )
+    unknown = rows.filter(~pl.col("attribute").is_in(known.implode()))
+    rule = "holds an attribute that attributes does not have: declare it there, or leave its rows out"
+    _refuse(unknown, where, path, spec.attribute, rule)
+    again = rows.filter(pl.struct("item", "attribute").is_first_distinct().not_())
+    _refuse(again, where, path, spec.attribute, "gives the item an attribute that it has already: keep one row a pair")
+    weights = None
+    if spec.weight is not None:
+        number = pl.col("weight").cast(pl.Float64, strict=False)
+        bad = rows.filter(~(number.is_finite() & (number >= 0)).fill_null(False))
+        _refuse(bad, where, path, spec.weight, "must be a finite number ≥ 0")
+        weights = rows.select(number)["weight"].to_numpy()
+    items = rows["item"].unique(maintain_order=True)
+    numbers = rows.join(pl.DataFrame({"item": items}).with_row_index("number"), on="item", maintain_order="left")
+    codes = numbers["number"].to_numpy().astype(np.int64)
+    columns = rows["attribute"].replace_strict(known, range(len(attributes)), return_dtype=pl.Int64).to_numpy()
+    try:
+        found = Catalogue.from_triples(attributes, codes, columns, weights, n_items=len(items), grid=spec.grid)
+        dense = np.zeros((len(items), len(attributes)), dtype=np.float64 if weights is not None else np.int64)
+        dense[codes, columns] = 1 if weights is None else weights
+        units = found.units(dense)
+    except ValueError as error:
+        raise SourceError(f"{path}: {error}. Items are numbered from 0 by their first rows. {NOTHING}") from None
+    content = pl.DataFrame({"item": rows["item"], "attribute": rows["attribute"], "units": units[codes, columns]})
+    digest = hashlib.sha256(content.sort("item", "attribute").write_csv().encode()).hexdigest()
+    return Listed(found, items, units, digest)
+
+
+def _rows(spec: CatalogueFile, path: Path) -> pl.DataFrame:
+    file = TextFile(path, spec.format, spec.csv, "catalogue", NOTHING)
+    source, parameters = file.select({"item": spec.item, "attribute": spec.attribute, "weight": spec.weight})
+    # A public file; the folder is for a database that may have to spill.
+    with tempfile.TemporaryDirectory(prefix="pldp-") as folder, connect(Path(folder) / "catalogue.duckdb") as database:
+        try:
+            found = database.sql(statement("10_ingest_catalogue", source=source), params=parameters).pl()
+        except duckdb.Error:
+            found = None
+        rejected = _rejected(database) if file.format == "csv" else 0
+    if found is None or rejected:
+        raise file.unreadable()
+    if found.is_empty():
+        raise SourceError(f"{path}: the catalogue must hold at least one item. {NOTHING}")
+    return found
+
+
+def _rejected(database: duckdb.DuckDBPyConnection) -> int:
+    row = database.execute(statement("10_ingest_rejected")).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _refuse(bad: pl.DataFrame, where: pl.Expr, path: Path, column: str, rule: str) -> None:
+    if not bad.is_empty():
+        first = int(bad.select(where.min()).item())
+        raise SourceError(f"{path}, readable row {first}, column {column}: the cell {rule}. {NOTHING}")

@@ -1,0 +1,123 @@
+"""Perturb: vault to reports, one file a provider and partition. The last stage that reads the vault."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pldp.aggregates.catalogue import Units
+from pldp.aggregates.objectives import Floats
+from pldp.aggregates.plan import AggregatesPlan
+from pldp.spec_aggregates import PROFILE
+from tasks.aggregates.run import AggregatesRun
+from tasks.home import draft_of, link
+from tasks.ingest import key_range
+from tasks.query import connect, statement
+from tasks.stage import stage
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Users of a partition: their profiles (positions in the plan) and a number an attribute, in grid units."""
+
+    profiles: Units
+    numbers: Units
+
+
+@stage()
+def perturb_aggregates(run: AggregatesRun, batch: Sequence[int], partitions: int) -> int:
+    """Draw what every provider gets of a batch of partitions; how many reports were drawn now.
+
+    Drawn once: a file that is committed is never drawn again, and a second writer that lost the race leaves what is
+    there. Providers' noises are independent, so each file stands for itself.
+    """
+    plan = run.plan
+    drawn = 0
+    with connect(run.vault, read_only=True) as vault:
+        for partition in batch:
+            missing = [one.name for one in plan.providers if not run.report_file(one.name, partition).exists()]
+            if not missing:
+                continue
+            own = true_rows(vault, plan, partition, partitions)
+            for provider in missing:
+                stream = run.stream(provider, partition)
+                numbers = plan.mechanisms[provider].perturb(own.numbers, own.profiles, stream)
+                drawn += write_rows(run.report_file(provider, partition), plan, Rows(own.profiles, numbers))
+    return drawn
+
+
+@stage()
+def true_sums(run: AggregatesRun, partitions: int) -> tuple[Units, dict[str, Floats]]:
+    """For evaluations: the true totals, and per provider the reports' summed distances and squared ones, in grid units.
+
+    The second are (2, attribute). Nothing of this leaves the vault's side.
+    """
+    if not run.evaluation:
+        raise ValueError("a release never reads the truth")
+    plan = run.plan
+    total = np.zeros(len(plan.attributes), dtype=np.int64)
+    away: dict[str, Floats] = {provider.name: np.zeros((2, total.size)) for provider in plan.providers}
+    with connect(run.vault, read_only=True) as vault:
+        for partition in range(partitions):
+            own = true_rows(vault, plan, partition, partitions)
+            total += own.numbers.sum(axis=0)
+            for name, sums in away.items():
+                noise = np.abs(read_rows(run.report_file(name, partition), plan).numbers - own.numbers)
+                sums += [noise.sum(axis=0), np.square(noise.astype(np.float64)).sum(axis=0)]
+    return total, away
+
+
+def true_rows(vault: duckdb.DuckDBPyConnection, plan: AggregatesPlan, partition: int, partitions: int) -> Rows:
+    """Everybody's own aggregates Aᵀd, as the unit counts them."""
+    names = range(len(plan.attributes))
+    query = statement(
+        "22_perturb_aggregates",
+        counted="sum(n)" if plan.cap is None else f"least(sum(n), {plan.cap})",
+        sums=", ".join(f"sum(n * w_{i})::BIGINT AS a_{i}" for i in names),
+        columns=", ".join(f"coalesce(a_{i}, 0) AS a_{i}" for i in names),
+    )
+    found = vault.execute(query, key_range(partition, partitions)).fetchnumpy()
+    profiles = np.asarray(found["profile"], dtype=np.int64)
+    numbers = np.empty((profiles.size, len(names)), dtype=np.int64)
+    for column in names:
+        numbers[:, column] = found[f"a_{column}"]
+    return Rows(profiles, numbers)
+
+
+def write_rows(path: Path, plan: AggregatesPlan, rows: Rows) -> int:
+    """Commit a provider's rows exclusively: whole numbers, no id. How many this call committed."""
+    numbers = {name: rows.numbers[:, i] for i, name in enumerate(plan.attributes)}
+    columns = {PROFILE: pa.array(rows.profiles.astype(np.uint16)), **numbers}
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = draft_of(path)
+    try:
+        pq.write_table(
+            pa.table(columns),
+            draft,
+            compression="none",
+            use_dictionary=False,
+            write_statistics=False,
+            column_encoding="DELTA_BINARY_PACKED",  # as many bits as the noise has
+        )
+        with draft.open("rb") as handle:
+            os.fsync(handle.fileno())
+        return len(rows.profiles) if link(draft, path) else 0
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_rows(path: Path, plan: AggregatesPlan) -> Rows:
+    """The rows of one committed file."""
+    table = pq.read_table(path, memory_map=False, partitioning=None)
+    profiles = table[PROFILE].to_numpy().astype(np.int64)
+    numbers = np.empty((profiles.size, len(plan.attributes)), dtype=np.int64)
+    for column, name in enumerate(plan.attributes):
+        numbers[:, column] = table[name].to_numpy()
+    return Rows(profiles, numbers)

@@ -1,0 +1,38 @@
+"""A run that ends in aggregates."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pldp.aggregates.plan import AggregatesPlan
+from pldp.aggregates.statement import aggregates_statement
+from tasks.aggregates.file import AggregatesFile
+from tasks.home import Home
+from tasks.run import AnyRun, open_kind
+
+
+class AggregatesRun(AnyRun):
+    @property
+    def plan(self) -> AggregatesPlan:
+        return _read_plan(self.folder / "plan.json")
+
+    def statement(self, n_users: int) -> dict[str, Any]:
+        return aggregates_statement(self.plan, self.release_id, n_users)
+
+    def report_file(self, provider: str, partition: int) -> Path:
+        """What one provider gets of one partition: one row a user."""
+        return self.reports / f"provider={provider}" / f"{partition:05d}.parquet"
+
+
+@lru_cache(maxsize=8)
+def _read_plan(path: Path) -> AggregatesPlan:
+    return AggregatesPlan.model_validate_json(path.read_bytes())
+
+
+def open_aggregates(
+    home: Home, file: AggregatesFile, slot: str, *, evaluation: bool = False, seed: int | None = None
+) -> AggregatesRun:
+    """The run of this identity: spec, what its files hold, and schedule slot. The same identity resumes."""
+    return open_kind(AggregatesRun, home, file, file.inputs, slot, evaluation=evaluation, seed=seed)

@@ -1,0 +1,168 @@
+"""Numbers right of the trust boundary: reports to counts, counts to means and quantiles, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+import polars as pl
+
+from pldp.number_estimate import NumberMean, NumberQuantiles, estimate_means, estimate_quantiles, users_of
+from pldp.number_plan import DISTRIBUTION, NumbersPlan
+from pldp.number_reports import NumberCounts, count_numbers
+from pldp.plan import Plan
+from tasks.combine import generator
+from tasks.perturb_numbers import read_numbers
+from tasks.run import Run
+from tasks.stage import stage
+
+EM = "em"
+
+
+@dataclass(frozen=True)
+class NumberTally:
+    """What the files of one level and batch add; which partitions they were, each named once."""
+
+    level: str
+    partitions: tuple[int, ...]
+    counts: NumberCounts
+
+
+@dataclass(frozen=True)
+class NumberResults:
+    """Everything about numbers that comes before the gates; `counts` and `users` by level."""
+
+    tallies: tuple[NumberTally, ...]
+    counts: tuple[NumberCounts, ...]
+    users: tuple[int, ...]
+    means: tuple[NumberMean, ...]
+    quantiles: tuple[NumberQuantiles, ...]
+
+
+@stage(retries=2)
+def count_number_reports(run: Run, batch: Sequence[int]) -> list[NumberTally]:
+    """One tally a level: a tally a partition would grow with the data."""
+    numbers = run.plan.numbers
+    if numbers is None:
+        return []
+    return [
+        NumberTally(
+            level.level,
+            tuple(batch),
+            reduce(add, (count_numbers(numbers, i, read_numbers(run.numbers_file(level.level, p))) for p in batch)),
+        )
+        for i, level in enumerate(numbers.levels)
+    ]
+
+
+def add_up_numbers(numbers: NumbersPlan, tallies: Iterable[NumberTally]) -> tuple[NumberCounts, ...]:
+    """Counts of every level, summed over partitions."""
+    found = list(tallies)
+    return tuple(reduce(add, (t.counts for t in found if t.level == level.level)) for level in numbers.levels)
+
+
+@stage(retries=2)
+def estimate_numbers(run: Run, tallies: tuple[NumberTally, ...]) -> NumberResults | None:
+    """Means and quantiles of every attribute that has them.
+
+    The bootstrap behind quantiles simulates from what the reports tell, so its generator needs no secret.
+    """
+    numbers, recipe = run.plan.numbers, run.plan.recipe
+    if numbers is None:
+        return None
+    counts = add_up_numbers(numbers, tallies)
+    found = [
+        estimate_quantiles(numbers, counts, i, recipe, generator(run, f"{question.attribute} quantiles"))
+        for i, question in enumerate(numbers.questions)
+        if question.kind == DISTRIBUTION
+    ]
+    return NumberResults(
+        tallies, counts, users_of(numbers, counts), estimate_means(numbers, counts, recipe), tuple(found)
+    )
+
+
+def number_tables(plan: Plan, results: NumberResults | None) -> dict[str, pl.DataFrame]:
+    """What is published of numbers, where there are any."""
+    if results is None:
+        return {}
+    return {"means": mean_rows(plan, results), "quantiles": quantile_rows(results), "bins": bin_rows(results)}
+
+
+def mean_rows(plan: Plan, results: NumberResults | None) -> pl.DataFrame:
+    schema = dict.fromkeys(("attribute", "method"), pl.String) | dict.fromkeys(
+        ("mean", "standard_error", "ci_low", "ci_high", "lower", "upper"), pl.Float64
+    )
+    rows = []
+    if plan.numbers is not None and results is not None:
+        bounds = {question.attribute: question.bounds for question in plan.numbers.questions}
+        for found in results.means:
+            lower, upper = bounds[found.attribute].lower, bounds[found.attribute].upper
+            rows.append({"attribute": found.attribute, **vars(found.mean), "lower": lower, "upper": upper})
+    return pl.DataFrame(rows, schema={**schema, "n_reports": pl.Int64})
+
+
+def quantile_rows(results: NumberResults | None) -> pl.DataFrame:
+    schema = {"attribute": pl.String, "method": pl.String} | dict.fromkeys(
+        ("probability", "quantile", "standard_error", "ci_low", "ci_high"), pl.Float64
+    )
+    rows = [
+        {"attribute": found.attribute, "method": EM, **vars(quantile), "n_reports": found.n_reports}
+        for found in (() if results is None else results.quantiles)
+        for quantile in found.quantiles
+    ]
+    return pl.DataFrame(rows, schema={**schema, "n_reports": pl.Int64})
+
+
+def bin_rows(results: NumberResults | None) -> pl.DataFrame:
+    """The distributions behind the quantiles: shares of equal bins."""
+    schema = {"attribute": pl.String, "method": pl.String} | dict.fromkeys(
+        ("bin_low", "bin_high", "frequency", "standard_error"), pl.Float64
+    )
+    frames = [pl.DataFrame(schema={**schema, "n_reports": pl.Int64})]
+    for found in () if results is None else results.quantiles:
+        if found.histogram is not None:
+            edges = found.histogram.edges
+            columns = {
+                "bin_low": edges[:-1],
+                "bin_high": edges[1:],
+                "frequency": found.histogram.frequency,
+                "standard_error": np.maximum(found.histogram.standard_error, np.finfo(float).eps),
+            }
+            frames.append(
+                pl.DataFrame(columns)
+                .with_columns(
+                    attribute=pl.lit(found.attribute),
+                    method=pl.lit(EM),
+                    n_reports=pl.lit(found.n_reports, dtype=pl.Int64),
+                )
+                .select(frames[0].columns)
+            )
+    return pl.concat(frames)
+
+
+def number_budget_rows(plan: Plan, results: NumberResults | None = None) -> list[dict[str, object]]:
+    """One row an attribute and level: the most that a user of the level can spend on the attribute."""
+    numbers = plan.numbers
+    if numbers is None:
+        return []
+    rows: list[dict[str, object]] = []
+    for attribute, asked in numbers.attributes.items():
+        for i, level in enumerate(numbers.levels):
+            nominal, exact = level.most(len(asked))
+            used = dict.fromkeys(found.mechanisms[q].mechanism for q in asked for found in level.classes)
+            rows.append(
+                {
+                    "attribute": attribute,
+                    "level": level.level,
+                    "unit": plan.unit,
+                    "mechanism": " + ".join(used),
+                    "nominal_epsilon": nominal,
+                    "exact_epsilon": exact,
+                    "share": float(numbers.budget / plan.total * len(asked) / len(numbers.questions)),
+                    "n_users": None if results is None else results.users[i],
+                }
+            )
+    return rows

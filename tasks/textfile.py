@@ -1,0 +1,112 @@
+"""A CSV or Parquet file as rows of text: its column names, and the statement that reads some of them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pldp.errors import SourceError
+from pldp.spec import Csv
+from tasks.query import identifier, statement, text
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """`field` is the section of the spec that names the file, `nothing` what a refusal says at its end."""
+
+    path: Path
+    stated: str | None
+    csv: Csv
+    field: str
+    nothing: str
+
+    @property
+    def format(self) -> str:
+        return self.stated or ("parquet" if self.path.suffix in {".parquet", ".pq"} else "csv")
+
+    def select(self, wanted: Mapping[str, str | None]) -> tuple[str, dict[str, object]]:
+        """Cells as text under names of ours, empty ones null; a column that the spec does not name is null."""
+        known = self._columns()
+        cells = ", ".join(f"{self._cell(column, known)} AS {name}" for name, column in wanted.items())
+        if self.format == "parquet":
+            return statement("11_ingest_parquet", cells=cells), {"path": _literal(self.path)}
+        struct = ", ".join(f"{text(name)}: 'VARCHAR'" for name in known)
+        return statement("11_ingest_csv", cells=cells, columns="{" + struct + "}"), {
+            "path": _literal(self.path),
+            "delimiter": self.csv.delimiter,
+            "quote": self.csv.quote,
+            "header": self.csv.header,
+            "comment": self.csv.comment,
+        }
+
+    def unreadable(self) -> SourceError:
+        """What is said instead of a reader's own words, which quote rows."""
+        ends = ", that all its lines end alike" if self.format == "csv" else ""
+        return SourceError(
+            f"{self.path}: cannot be read to its end as {self.format}. Check that the file is whole{ends}, "
+            f"{self.field}.format and {self.field}.csv. {self.nothing}"
+        )
+
+    def _cell(self, column: str | None, known: tuple[str, ...]) -> str:
+        if column is None:
+            return "NULL::VARCHAR"
+        if column not in known:
+            raise SourceError(
+                f"{self.path}: there is no column {column!r}, which {self.field} names. "
+                f"Correct the spec, or {self.field}.csv where the header is misread. {self.nothing}"
+            )
+        cell = f"CAST({identifier(column)} AS VARCHAR)"
+        return f"nullif({f'trim({cell})' if self.format == 'csv' and self.csv.trim else cell}, '')"
+
+    def _columns(self) -> tuple[str, ...]:
+        """The file's column names. They are never shown: under a wrong setting they may be somebody's row."""
+        try:
+            if self.format == "parquet":
+                names = pq.read_schema(self.path).names
+            else:
+                names = list(self.csv.columns) if self.csv.columns else self._header()
+        except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException, EOFError):
+            names = []
+        # DuckDB takes no notice of case.
+        if not names or len({name.lower() for name in names}) != len(names):
+            raise SourceError(
+                f"{self.path}: cannot be read as {self.format} with a header of different column names. "
+                f"Check that the file is there and whole, {self.field}.format and {self.field}.csv. {self.nothing}"
+            )
+        return tuple(names)
+
+    def _header(self) -> list[str]:
+        with _open_text(self.path) as handle:
+            comment = self.csv.comment
+            lines = (line for line in handle if line.strip() and not (comment and line.startswith(comment)))
+            # Characters that cannot occur stand for no quote, and for a delimiter longer than the module takes.
+            delimiter = self.csv.delimiter if len(self.csv.delimiter) == 1 else "\x1f"
+            split = (line.replace(self.csv.delimiter, delimiter) for line in lines)
+            rows = csv.reader(split, delimiter=delimiter, quotechar=self.csv.quote or "\0")
+            # Spreadsheets leave columns without a name; a spec cannot ask for them.
+            return [name.strip() or f"unnamed {i}" for i, name in enumerate(next(rows, []))]
+
+
+@contextmanager
+def _open_text(path: Path) -> Iterator[io.TextIOBase]:
+    """A text file from its header on; a broken byte in a row below is for the reader to quarantine, not for us."""
+    if path.suffix == ".gz":
+        with gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as zipped:
+            yield zipped
+    else:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as plain:
+            yield plain
+
+
+def _literal(path: Path) -> str:
+    """A path that the database takes as it stands: `items[1].csv` is one file, not a pattern for items1.csv."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))

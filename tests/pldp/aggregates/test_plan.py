@@ -1,0 +1,154 @@
+"""Spec, plan and statement of a release of aggregates: what is refused, and that the promises stand in it exactly."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from pldp.aggregates.catalogue import Catalogue
+from pldp.aggregates.checks import noise_tails
+from pldp.aggregates.plan import AggregatesPlan
+from pldp.aggregates.resolve import make_plan
+from pldp.aggregates.statement import aggregates_statement
+from pldp.exact import within
+from pldp.spec_aggregates import AggregatesSpec
+from tests.items import ATTRIBUTES, KINDS, SPEC
+
+
+def spec(**sections: Any) -> AggregatesSpec:
+    content = {key: value for key, value in {**deepcopy(SPEC), **sections}.items() if value is not None}
+    return AggregatesSpec.model_validate(content)
+
+
+def plan(**sections: Any) -> AggregatesPlan:
+    rows = np.array([[int(name in kind) for name in ATTRIBUTES] for kind in KINDS])
+    return make_plan(spec(**sections), Catalogue.from_dense(ATTRIBUTES, rows), "0" * 64)
+
+
+def test_both_promises_hold_exactly() -> None:
+    for cap in (None, 3):
+        found = plan(count="occurrence" if cap is None else {"cap": cap})
+        for provider in found.providers:
+            for profile, service in zip(found.profiles, provider.services, strict=True):
+                each = zip(service.attribute_ratios, profile.budgets, strict=True)
+                assert all(within(ratio, budget) for ratio, budget in each)
+                assert within(service.overall_ratio, provider.epsilon)
+                assert service.residual < 1e-8
+        assert within(found.pooled_ratio, found.worst_total)
+        assert found.worst_total == Fraction(5, 2)
+
+
+def test_a_cap_makes_every_unit_cheaper() -> None:
+    once, thrice = plan(count={"cap": 1}), plan(count={"cap": 3})
+    for a, b in zip(once.providers, thrice.providers, strict=True):
+        for x, y in zip(a.services, b.services, strict=True):
+            assert all(abs(one - 3 * other) <= 3 for one, other in zip(x.ticks, y.ticks, strict=True))
+
+
+def test_the_plan_is_what_its_json_says() -> None:
+    found = plan()
+    again = AggregatesPlan.model_validate_json(found.model_dump_json())
+    assert again == found
+    assert again.sha256 == found.sha256
+    assert np.array_equal(again.mechanisms["ads"].ticks, found.mechanisms["ads"].ticks)
+    assert plan(providers={"shop": {"epsilon": 2}}).sha256 != found.sha256
+
+
+def test_other_thresholds_than_planned_are_not_drawn_from() -> None:
+    found = plan()
+    law = found.laws[0].model_copy(update={"tail": found.laws[0].tail - 1})
+    spoilt = found.model_copy(update={"laws": (law, *found.laws[1:])})
+    with pytest.raises(ValueError, match="not those of this version"):
+        _ = spoilt.mechanisms
+
+
+def test_above_the_turning_point_every_budget_is_spent_whole() -> None:
+    found = plan(providers={"shop": {"epsilon": 50}, "ads": {"epsilon": "0.5"}})
+    shop, ads = found.providers
+    assert all(shop.above_turning_point(service) for service in shop.services)
+    assert not any(ads.above_turning_point(service) for service in ads.services)
+    assert shop.services[0].turning_point == 3, "a film of all three attributes, each with a budget of one"
+    assert shop.services[0].exact_epsilons == pytest.approx([1, 1, 1])
+    assert shop.services[0].exact_overall == pytest.approx(3)
+
+
+def test_the_statement_adds_providers_up() -> None:
+    found = plan()
+    told = aggregates_statement(found, "films-1", 7)
+    assert told["unit"] == "item"
+    assert told["worst_total"]["nominal_epsilon"] == 2.5
+    assert told["worst_total"]["exact_epsilon"] <= 2.5
+    assert "pool" in told["worst_total"]["meaning"]
+    alone = [provider["exact_epsilon"] for provider in told["providers"]]
+    assert told["worst_total"]["exact_epsilon"] <= sum(alone) + 1e-12
+    assert any("which profile a user chose" in line for line in told["public"])
+    shares = [own["exact_epsilon"] for own in told["pooled_attributes"]]
+    assert all(share <= 2 * 1 + 1e-12 for share in shares), "two providers, each with at most t_j"
+    assert "one occurrence" in told["neighbours"]
+    assert "all its occurrences" in aggregates_statement(plan(count={"cap": 2}), "x", 7)["neighbours"]
+    assert (
+        "only provider" in aggregates_statement(plan(providers={"a": {"epsilon": 1}}), "x", 7)["worst_total"]["meaning"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"profiles": {"open": 0}}, "greater than 0"),
+        ({"profiles": {"open": {"drama": -1, "comedy": 1, "war": 1}}}, "greater than 0"),
+        ({"profiles": {"open": {"drama": 1, "comedy": 1}}}, "there is none for war"),
+        ({"profiles": {"open": {"drama": 1, "comedy": 1, "war": 1, "love": 1}}}, "does not have: love"),
+        ({"profiles": {}}, "at least 1 item"),
+        ({"providers": {"shop": {"epsilon": 0}}}, "greater than 0"),
+        ({"providers": {}}, "at least 1 item"),
+        ({"default": "brave"}, "default must be one of profiles"),
+        ({"default": None}, "default is required"),
+        ({"users": None}, "need users"),
+        ({"source": {"path": "x", "profile": "p"}}, "not in both"),
+        ({"attributes": ["drama", "drama"]}, "must differ"),
+        ({"attributes": ["drama", "profile"]}, "another column"),
+        ({"count": {"cap": 0}}, "greater than or equal to 1"),
+        ({"count": "often"}, "occurrence"),
+        ({"objective": {"weights": {"drama": 1, "comedy": -1, "war": 1}}}, "greater than 0"),
+        ({"objective": {"weights": {"drama": 1}}}, "there is none for comedy, war"),
+        ({"objective": "best"}, "mae"),
+        ({"expected": {"profiles": {"brave": 1}}}, "not declared: brave"),
+        ({"expected": {"profiles": {"open": "1/2"}}}, "sum to 1"),
+        ({"intervals": {"target": "population"}}, "must be users"),
+        ({"schedule": {"cron": "0 0 * * *"}}, "Extra inputs"),
+    ],
+)
+def test_a_spec_that_breaks_a_rule(sections: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        spec(**sections)
+
+
+def test_a_weighted_objective_spends_where_the_weight_is() -> None:
+    even = plan(objective="mae")
+    heavy = plan(objective={"weights": {"drama": 100, "comedy": 1, "war": 1}})
+    assert heavy.loss.weights == (100.0, 1.0, 1.0)
+    assert heavy.providers[1].services[0].ticks[0] > even.providers[1].services[0].ticks[0]
+
+
+def test_noise_tails_bound_the_exact_tail() -> None:
+    """One user: the tail is known. Many users: near the normal law's, and never below."""
+    x = 0.2
+    ratio = math.exp(-x)
+    for distance in (1, 5, 20, 60):
+        exact = 2 * ratio**distance / (1 + ratio)
+        bound = float(noise_tails(np.array([distance]), np.array([[x]]), np.array([1]))[0])
+        assert exact <= bound <= 1
+    variance = 2 * ratio / (1 - ratio) ** 2
+    users = np.array([5000, 5000])
+    spend = np.array([[x, x], [x, x]])
+    for z in (2.0, 4.0, 6.0):
+        far = np.array([int(z * math.sqrt(10_000 * variance))] * 2)
+        bounds = noise_tails(far, spend, users)
+        assert math.erfc(z / math.sqrt(2)) <= bounds.min() <= bounds.max() <= 2.2 * math.exp(-z * z / 2)
+    assert noise_tails(np.array([0]), np.array([[x]]), np.array([3]))[0] == 1

@@ -1,0 +1,382 @@
+"""The stages of a release of aggregates: what the vault adds up, what is drawn once, what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from pldp.aggregates.catalogue import Units
+from pldp.aggregates.totals import Sums
+from pldp.errors import HomeError, SourceError, SpecError
+from tasks.aggregates import ingest as ingest_module
+from tasks.aggregates.file import load_aggregates, load_any
+from tasks.aggregates.ingest import ingest_items
+from tasks.aggregates.perturb import perturb_aggregates, read_rows, true_rows, true_sums
+from tasks.aggregates.run import AggregatesRun
+from tasks.aggregates.tables import BASELINE, BOUND, aggregate_rows, item_budget_rows, loss_rows
+from tasks.aggregates.totals import ItemTally, add_up_items, count_aggregates, estimate_aggregates
+from tasks.home import Home
+from tasks.ingest import Ingested
+from tasks.query import connect
+from tasks.specfile import load_spec
+from tests.items import (
+    ATTRIBUTES,
+    make_catalogue,
+    make_items,
+    make_users,
+    opened,
+    true_totals,
+    world,
+    write_spec,
+)
+from tests.people import digests
+
+
+@dataclass(frozen=True)
+class Drawn:
+    run: AggregatesRun
+    ingested: Ingested
+    tallies: tuple[ItemTally, ...]
+    sums: dict[str, Sums]
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        return aggregate_rows(self.run.plan, estimate_aggregates.fn(self.run, self.sums))
+
+
+def draw(spec: Path, seed: int | None = 7) -> Drawn:
+    run, file = opened(spec, spec.parent / "home", evaluation=True, seed=seed)
+    found = ingest_items.fn(run, file)
+    perturb_aggregates.fn(run, range(found.partitions), found.partitions)
+    tallies = tuple(count_aggregates.fn(run, range(found.partitions)))
+    return Drawn(run, found, tallies, add_up_items(run, tallies))
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    return draw(world(tmp_path_factory.mktemp("drawn")))
+
+
+def vault_totals(run: AggregatesRun, partitions: int) -> Units:
+    with connect(run.vault, read_only=True) as vault:
+        parts = [true_rows(vault, run.plan, partition, partitions).numbers for partition in range(partitions)]
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("cap", [None, 1, 2])
+def test_the_vault_adds_up_what_users_have(cap: int | None, tmp_path: Path) -> None:
+    run, file = opened(world(tmp_path, count="occurrence" if cap is None else {"cap": cap}), tmp_path / "home")
+    found = ingest_items.fn(run, file)
+    assert found == Ingested(600, 1), "users without items too"
+    rows = vault_totals(run, 1)
+    assert rows.sum(axis=0).tolist() == true_totals(make_items(600), cap).tolist()
+    assert (rows.sum(axis=1) == 0).sum() == 12
+
+
+def test_partitions_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest_module, "PARTITION_CELLS", 300)
+    monkeypatch.setattr(ingest_module, "SLICE_ROWS", 500)
+    found = draw(world(tmp_path))
+    assert found.ingested == Ingested(600, 6)
+    assert {(tally.provider, tally.partition) for tally in found.tallies} == {
+        (provider, partition) for provider in ("shop", "ads") for partition in range(6)
+    }
+    assert vault_totals(found.run, 6).sum(axis=0).tolist() == true_totals(make_items(600)).tolist()
+    assert all(int(sums.users.sum()) == 600 for sums in found.sums.values())
+
+
+def test_counts_weights_and_grid(tmp_path: Path) -> None:
+    world(tmp_path)
+    pl.DataFrame(
+        {"item": ["a", "a", "b"], "attribute": ["drama", "war", "comedy"], "weight": ["0.5", "1", "0.25"]}
+    ).write_csv(tmp_path / "catalogue.csv")
+    items = [("u", "a", 3), ("u", "a", 1), ("u", "b", 2), ("v", "b", 0), ("v", None, None)]
+    pl.DataFrame(items, schema=["who", "what", "often"], orient="row").write_parquet(tmp_path / "items.parquet")
+    spec = write_spec(
+        tmp_path,
+        source={"path": "items.parquet", "user": "who", "item": "what", "count": "often"},
+        catalogue={"path": "catalogue.csv", "weight": "weight", "grid": "0.25"},
+        users=None,
+        profiles={"only": 1},
+        default=None,
+    )
+    run, file = opened(spec, tmp_path / "home")
+    assert ingest_items.fn(run, file).n_users == 2
+    assert run.plan.grid == (Fraction(1, 2), Fraction(1, 4), Fraction(1)), "as coarse as the weights allow"
+    rows = vault_totals(run, 1)
+    assert sorted(map(tuple, (rows * run.plan.steps).tolist())) == [(0, 0, 0), (2, 0.5, 4)]
+
+
+def test_profiles_from_users_and_from_a_column(tmp_path: Path) -> None:
+    users = make_users(600)
+    run, file = opened(world(tmp_path / "table"), tmp_path / "home")
+    ingest_items.fn(run, file)
+    wanted = [int((users["profile"] == name).sum()) for name in ("open", "shy")]
+    assert _profiles(run) == wanted
+    items = make_items(600).join(users, on="user")
+    odd = items.with_columns(profile=pl.when(pl.col("user") == "user-1").then(None).otherwise("profile"))
+    path = world(tmp_path / "column", items=odd, users=None, source={"path": "items.parquet", "profile": "profile"})
+    run, file = opened(path, tmp_path / "home")
+    ingest_items.fn(run, file)
+    shy = users.filter(pl.col("user").is_in(items["user"].unique().implode()), pl.col("user") != "user-1")
+    assert _profiles(run) == [int((shy["profile"] == "open").sum()), int((shy["profile"] == "shy").sum()) + 1]
+
+
+def _profiles(run: AggregatesRun) -> list[int]:
+    with connect(run.vault, read_only=True) as vault:
+        return np.bincount(true_rows(vault, run.plan, 0, 1).profiles, minlength=2).tolist()
+
+
+def test_users_who_are_in_one_file_only_take_part(tmp_path: Path) -> None:
+    spec = world(tmp_path)
+    make_users(650).tail(100).write_csv(tmp_path / "users.csv")
+    run, file = opened(spec, tmp_path / "home")
+    assert ingest_items.fn(run, file).n_users == 588 + 51, "50 without items at all, and user-550"
+    assert _profiles(run)[1] >= 500, "whoever states no profile has the default one"
+
+
+def test_what_a_provider_gets(drawn: Drawn) -> None:
+    """Whole numbers and a profile, no id, in an order that is not the file's."""
+    plan = drawn.run.plan
+    for provider in ("shop", "ads"):
+        path = drawn.run.report_file(provider, 0)
+        table = pq.read_table(path, partitioning=None)
+        assert table.column_names == ["profile", *ATTRIBUTES]
+        assert {str(kind) for kind in table.schema.types} == {"uint16", "int64"}
+        assert table.num_rows == 600
+        assert b"user-" not in path.read_bytes()
+        assert b"film-" not in path.read_bytes()
+        stated = [("open", "shy").index(name) for name in make_users(600)["profile"]]
+        assert read_rows(path, plan).profiles.tolist() != stated
+        assert np.bincount(read_rows(path, plan).profiles).tolist() == np.bincount(stated).tolist()
+    shop, ads = (read_rows(drawn.run.report_file(name, 0), plan).numbers for name in ("shop", "ads"))
+    assert (shop != ads).any(axis=1).mean() > 0.9, "providers have noise of their own"
+
+
+def test_totals_lie_within_their_errors(drawn: Drawn) -> None:
+    truth, away = true_sums.fn(drawn.run, drawn.ingested.partitions)
+    assert truth.tolist() == true_totals(make_items(600)).tolist()
+    rows = drawn.rows
+    z = (rows["total"].to_numpy() - np.tile(truth, 2)) / rows["standard_error"].to_numpy()
+    assert np.abs(z).max() < 5.2, "six totals: 1e-6"
+    shares = rows.filter(provider="shop")
+    assert shares["share"].sum() == pytest.approx(1)
+    assert set(rows["n_users"]) == {600}
+    mechanism, users = drawn.run.plan.mechanisms["ads"], drawn.sums["ads"].users
+    predicted = users @ mechanism.mean_size / 600
+    # E|Z| has a standard deviation of about its mean; 5.2 of them over 600 users, three attributes.
+    assert np.abs(away["ads"][0] / 600 / predicted - 1).max() < 5.2 / np.sqrt(600)
+
+
+def test_a_release_draws_once(tmp_path: Path) -> None:
+    run, file = opened(world(tmp_path, 300), tmp_path / "home")
+    found = ingest_items.fn(run, file)
+    assert perturb_aggregates.fn(run, [0], found.partitions) == 600, "two providers"
+    before = digests(run.reports)
+    assert perturb_aggregates.fn(run, [0], found.partitions) == 0
+    assert digests(run.reports) == before
+    run.report_file("ads", 0).unlink()
+    assert perturb_aggregates.fn(run, [0], found.partitions) == 300, "what was never committed may be drawn"
+    kept = digests(run.reports)
+    assert kept[str(Path("provider=shop") / "00000.parquet")] == before[str(Path("provider=shop") / "00000.parquet")]
+    again, file = opened(tmp_path / "spec.yaml", tmp_path / "home")
+    assert again == run
+    assert ingest_items.fn(again, file) == found
+    run.vault.unlink()
+    with pytest.raises(HomeError, match="cannot be completed"):
+        ingest_items.fn(again, file)
+
+
+def test_what_makes_another_release(tmp_path: Path) -> None:
+    spec = world(tmp_path, 50)
+    first = opened(spec, tmp_path / "home")[0].release_id
+    ids = {first, opened(spec, tmp_path / "home", "other")[0].release_id}
+    make_users(50, seed=2).write_csv(tmp_path / "users.csv")
+    ids.add(opened(spec, tmp_path / "home")[0].release_id)
+    extra = pl.DataFrame({"item": ["film-new"], "attribute": ["drama"]})
+    pl.concat([make_catalogue(), extra]).write_csv(tmp_path / "catalogue.csv")
+    ids.add(opened(spec, tmp_path / "home")[0].release_id)
+    assert len(ids) == 4
+
+
+def test_a_release_never_reads_the_truth(tmp_path: Path) -> None:
+    run, _ = opened(world(tmp_path, 50), tmp_path / "home")
+    with pytest.raises(Exception, match="true_sums failed"):
+        true_sums.fn(run, 1)
+
+
+def test_budget_rows(drawn: Drawn) -> None:
+    rows = item_budget_rows(drawn.run.plan, drawn.sums)
+    assert rows.height == 2 * 2 * 3
+    assert set(rows["unit"]) == {"item"}
+    assert (rows["exact_epsilon"] <= rows["nominal_epsilon"]).all()
+    own = rows.filter(provider="ads", level="shy")
+    assert own["nominal_epsilon"].to_list() == [1, 0.5, 0.1]
+    assert own["n_users"][0] == int((make_users(600)["profile"] == "shy").sum())
+
+
+def test_the_optimum_lies_between_baseline_and_bound(drawn: Drawn) -> None:
+    rows = loss_rows(drawn.run.plan)
+    assert rows.height == 2 * 2 * 3
+    ads = {row["way"]: row for row in rows.filter(provider="ads", profile="shy").to_dicts()}
+    assert ads[BOUND]["mae"] < ads["mae"]["mae"] < ads[BASELINE]["mae"]
+    assert ads[BASELINE]["kl"] == pytest.approx(0, abs=1e-3)
+    assert ads["mae"]["kl"] > 0
+
+
+def test_gates_pass_and_each_can_fail(drawn: Drawn) -> None:
+    from expectations.gates_aggregates import ItemEvidence, aggregate_gates
+    from expectations.runner import run_gates
+
+    plan, ingested = drawn.run.plan, drawn.ingested
+    truth, _ = true_sums.fn(drawn.run, ingested.partitions)
+    good = ItemEvidence(
+        plan=plan,
+        n_users=ingested.n_users,
+        partitions=ingested.partitions,
+        tallies=drawn.tallies,
+        sums=drawn.sums,
+        rows=drawn.rows.to_pandas(),
+        truth=truth,
+    )
+    assert all(verdict.passed for verdict in run_gates(aggregate_gates(good)))
+    tight = plan.profiles[1].model_copy(update={"budgets": (Fraction(1), Fraction(1, 2), Fraction(1, 10**6))})
+    poor = plan.providers[1].model_copy(update={"epsilon": Fraction(1, 4)})
+    slack = poor.services[0].model_copy(update={"residual": 2e-8})
+    far = replace(drawn.sums["ads"], reports=drawn.sums["ads"].reports + 100_000)
+    broken = {
+        "attribute_epsilon": replace(good, plan=plan.model_copy(update={"profiles": (plan.profiles[0], tight)})),
+        "overall_epsilon": replace(good, plan=plan.model_copy(update={"providers": (plan.providers[0], poor)})),
+        "pooled_epsilon": replace(
+            good,
+            plan=plan.model_copy(
+                update={"providers": tuple(p.model_copy(update={"epsilon": Fraction(1, 9)}) for p in plan.providers)}
+            ),
+        ),
+        "optimal": replace(
+            good,
+            plan=plan.model_copy(
+                update={
+                    "providers": (
+                        plan.providers[0],
+                        plan.providers[1].model_copy(update={"services": (slack, slack)}),
+                    )
+                }
+            ),
+        ),
+        "errors_usable": replace(good, rows=good.rows.assign(standard_error=0.0)),
+        "totals_complete": replace(good, rows=good.rows.iloc[1:]),
+        "partitions_once": replace(good, tallies=(*drawn.tallies, drawn.tallies[0])),
+        "everyone_counted": replace(good, n_users=601),
+        "enough_users": replace(good, plan=plan.model_copy(update={"minimum_users": 601})),
+        "totals_true": replace(good, sums={**drawn.sums, "ads": far}),
+    }
+    for name, evidence in broken.items():
+        failed = {verdict.gate for verdict in run_gates(aggregate_gates(evidence)) if not verdict.passed}
+        assert name in failed, name
+
+
+CATALOGUE = "item,attribute,weight\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,drama,1\n", "'comedy' belongs to no item"),
+        ("a,drama,1\na,comedy,1\na,war,1\nb,,1\n", "readable row 4, column attribute: the cell is empty"),
+        ("a,drama,1\na,comedy,1\na,love,1\n", "readable row 3, column attribute: the cell holds an attribute"),
+        ("a,drama,1\na,comedy,1\na,war,1\n,war,1\n", "readable row 4, column item: the cell is empty"),
+        ("a,drama,1\na,comedy,1\na,war,1\na,war,1\n", "readable row 4, column attribute: the cell gives the item"),
+        ("a,drama,1\na,comedy,-1\na,war,1\n", "readable row 2, column weight: the cell must be a finite number ≥ 0"),
+        ("a,drama,1\na,comedy,many\na,war,1\n", "readable row 2, column weight"),
+        ("a,drama,1\na,comedy,nan\na,war,1\n", "readable row 2, column weight"),
+        ("a,drama,1\na,comedy,0.3\na,war,1\n", "multiple of the grid"),
+        ("a,drama,1\na,comedy,1\na,war,1\nb,war,0\n", "has no attribute"),
+        ("", "at least one item"),
+        ("a,drama\n", "cannot be read to its end"),
+    ],
+)
+def test_a_catalogue_that_breaks_a_rule(content: str, message: str, tmp_path: Path) -> None:
+    spec = world(tmp_path, 10, catalogue={"path": "catalogue.csv", "weight": "weight"})
+    (tmp_path / "catalogue.csv").write_text(CATALOGUE + content)
+    with pytest.raises(SourceError, match=message) as refused:
+        load_aggregates(spec)
+    assert str(refused.value).endswith("Nothing was run.")
+    assert "many" not in str(refused.value)
+
+
+def _items(rows: list[tuple[Any, ...]], folder: Path) -> None:
+    pl.DataFrame(rows, schema=["user", "item", "n"], orient="row").write_csv(folder / "items.csv")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("u", "film-1", "1"), ("u", "zq", "1")], "readable row 2, column item: the item is not in the catalogue"),
+        ([("u", "film-1", "1"), ("u", "film-1", "zq")], "readable row 2, column n: the count must be a whole number"),
+        ([("u", "film-1", "2.5")], "readable row 1, column n"),
+        ([("u", "film-1", "-1")], "readable row 1, column n"),
+        ([("u", "film-1", None)], "readable row 1, column n"),
+        ([(None, "film-1", "1")], "no readable row with a user"),
+        ([], "no readable row with a user"),
+    ],
+)
+def test_items_that_break_a_rule(rows: list[tuple[Any, ...]], message: str, tmp_path: Path) -> None:
+    spec = world(
+        tmp_path, 10, source={"path": "items.csv", "count": "n"}, users=None, profiles={"only": 1}, default=None
+    )
+    _items(rows, tmp_path)
+    run, file = opened(spec, tmp_path / "home")
+    with pytest.raises(SourceError, match=message) as refused:
+        ingest_items.fn(run, file)
+    assert "zq" not in str(refused.value)
+    assert not run.vault.exists()
+
+
+def test_unknown_items_may_count_for_nothing(tmp_path: Path) -> None:
+    source = {"path": "items.csv", "unknown": "ignore"}
+    spec = world(tmp_path, 10, source=source, users=None, profiles={"only": 1}, default=None)
+    _items([("u", "film-0", "1"), ("u", "zq", "1"), ("v", "zq", "1")], tmp_path)
+    run, file = opened(spec, tmp_path / "home")
+    assert ingest_items.fn(run, file).n_users == 2
+    assert vault_totals(run, 1).sum(axis=0).tolist() == [1, 0, 0]
+
+
+def test_a_user_with_two_profiles(tmp_path: Path) -> None:
+    spec = world(tmp_path, 10)
+    rows = pl.DataFrame({"user": ["user-1", "user-1"], "profile": ["shy", "open"]})
+    pl.concat([make_users(10).filter(pl.col("user") != "user-1"), rows]).write_csv(tmp_path / "users.csv")
+    run, file = opened(spec, tmp_path / "home")
+    with pytest.raises(SourceError, match="two different profiles") as refused:
+        ingest_items.fn(run, file)
+    assert "user-1" not in str(refused.value)
+
+
+def test_specs_in_the_words_of_the_file(tmp_path: Path) -> None:
+    spec = world(tmp_path, 10, providers={"shop": {"epsilon": 1, "reputatio": "x"}})
+    with pytest.raises(
+        SpecError, match=r"providers\.shop\.reputatio is not a key of the spec; did you mean 'reputation'"
+    ):
+        load_aggregates(spec)
+    with pytest.raises(SpecError, match=r"profiles\.shy\.war: .* greater than 0 \(got 0\)\nNothing was run"):
+        load_aggregates(write_spec(tmp_path, profiles={"open": 1, "shy": {"drama": 1, "comedy": 1, "war": 0}}))
+    with pytest.raises(SpecError, match=r"profiles\.shy\.war leaves less than 2\^-32"):
+        load_aggregates(write_spec(tmp_path, profiles={"open": 1, "shy": {"drama": 1, "comedy": 1, "war": 1e-12}}))
+    with pytest.raises(SourceError, match=r"catalogue cannot be read \(No such file"):
+        load_aggregates(write_spec(tmp_path, catalogue={"path": "nowhere.csv"}))
+    with pytest.raises(SourceError, match="there is no column 'what', which catalogue names"):
+        load_aggregates(write_spec(tmp_path, catalogue={"path": "catalogue.csv", "item": "what"}))
+    with pytest.raises(SpecError, match="kind must be histograms here"):
+        load_spec(write_spec(tmp_path))
+    assert load_any(write_spec(tmp_path)).plan.name == "films"
+    (tmp_path / "items.parquet").unlink()
+    with pytest.raises(SourceError, match="cannot be read"):
+        opened(write_spec(tmp_path), tmp_path / "home")
+    assert not list(Home(tmp_path / "home").reports.iterdir())
