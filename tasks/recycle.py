@@ -51,6 +51,8 @@ def recycle(home: Path, wanted: str, budget: Fraction) -> Cleared:
     if found.status != "published" or plan.hidden is not None:
         why = "its levels are hidden, so nobody knows whose reports to flip" if plan.hidden else "it was refused"
         raise RequestError(f"{found.release_id} cannot be recycled: {why}. {NOTHING}")
+    if not plan.attributes:
+        raise RequestError(f"{found.release_id} cannot be recycled: it has no histograms. {NOTHING}")
     steps = [*_done(run, budget), budget]
     chains = {a.name: _chain(a, steps) for a in plan.attributes}
     cleared = {name: chain[-1] for name, chain in chains.items()}

@@ -194,6 +194,18 @@ def test_a_release_draws_once(tmp_path: Path) -> None:
         ingest_items.fn(again, file)
 
 
+def test_rows_of_two_providers_do_not_line_up(tmp_path: Path) -> None:
+    """In a release each provider's file has an order of its own: the profiles are the same, row by row they are not."""
+    spec = world(tmp_path)
+    run, file = opened(spec, tmp_path / "home")
+    found = ingest_items.fn(run, file)
+    perturb_aggregates.fn(run, range(found.partitions), found.partitions)
+    one, other = (read_rows(run.report_file(p.name, 0), run.plan).profiles for p in run.plan.providers[:2])
+    assert sorted(one) == sorted(other)
+    assert len(set(one.tolist())) > 1
+    assert not np.array_equal(one, other)
+
+
 def test_what_makes_another_release(tmp_path: Path) -> None:
     spec = world(tmp_path, 50)
     first = opened(spec, tmp_path / "home")[0].release_id
