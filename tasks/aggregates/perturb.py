@@ -55,7 +55,7 @@ def perturb_aggregates(run: AggregatesRun, batch: Sequence[int], partitions: int
 
 
 def _shuffled(run: AggregatesRun, own: Rows, numbers: Units, stream: Keystream) -> Rows:
-    """In an order of its own, so that two providers cannot link a user by the row; an evaluation compares row by row."""
+    """In an order of its own: two providers cannot link a user by the row. An evaluation compares row by row."""
     if run.evaluation:
         return Rows(own.profiles, numbers)
     order = np.argsort(stream.copy(len(numbers)))
