@@ -19,7 +19,7 @@ Laws = NDArray[np.int32]
 _CELLS = 1 << 15  # users × attributes at a time; their 16-bit draws fill a part of the stream's buffer
 _LOW_BITS = np.uint64(48)
 _LOW = np.uint64((1 << 48) - 1)
-_LARGEST = 1 << 52  # of an aggregate, so that sums over a thousand million users fit
+_LARGEST = 1 << 33  # of an aggregate, so that sums over a thousand million users fit
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import polars as pl
 
@@ -86,8 +88,10 @@ def loss_rows(plan: AggregatesPlan) -> pl.DataFrame:
     bounds = lower_bounds(best)
     frames = []
     for provider in plan.providers:
-        baseline = Mechanism(catalogue, equal_scaling(catalogue, budgets, to_ticks(provider.epsilon)))
-        ways = {plan.objective: plan.mechanisms[provider.name], BASELINE: baseline}
+        ways = {plan.objective: plan.mechanisms[provider.name]}
+        # Where equal scaling leaves an attribute no signal at all there is nothing to compare with.
+        with suppress(ValueError):
+            ways[BASELINE] = Mechanism(catalogue, equal_scaling(catalogue, budgets, to_ticks(provider.epsilon)))
         for way, mechanism in ways.items():
             size, variance = mechanism.mean_size * grid, mechanism.variance * grid**2
             frames.append(
