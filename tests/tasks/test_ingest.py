@@ -305,7 +305,7 @@ def test_a_crash_before_the_last_check_leaves_no_complete_vault(tmp_path: Path) 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tasks.ingest, "_refuse_twice", die)
-        patch.setattr(tasks.ingest, "_discard", lambda vault: None)
+        patch.setattr(tasks.ingest, "discard", lambda vault: None)
         with pytest.raises(KeyboardInterrupt):
             ingest.fn(run, file)
     assert run.vault.exists()
