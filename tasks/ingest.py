@@ -125,11 +125,7 @@ def _read(source: SourceFile, vault: duckdb.DuckDBPyConnection, query: str, para
             f"{source.path}: has cells too long to be read in little memory. Shorten those of the columns that the "
             f"spec names, or cut the file into smaller row groups. {NOTHING}"
         )
-    ends = ", that all its lines end alike" if source.format == "csv" else ""
-    raise SourceError(
-        f"{source.path}: cannot be read to its end as {source.format}. Check that the file is whole{ends}, "
-        f"source.format and source.csv. {NOTHING}"
-    )
+    raise source.file.unreadable()
 
 
 def _require_declared(source: SourceFile, vault: duckdb.DuckDBPyConnection) -> None:

@@ -1,27 +1,20 @@
-"""The source file: which columns it has, how to read them as text, and how cells become positions in the plan."""
+"""The source file of histograms and numbers: which columns are read, and how cells become positions in the plan."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from pldp.errors import SourceError
 from pldp.spec import Category, Spec
 from pldp.spec_numbers import Number
 from tasks import source_numbers
-from tasks.query import identifier, statement, text
+from tasks.query import statement
+from tasks.textfile import TextFile
 
 NOTHING = "Nothing was perturbed."
 _NO_MISSING, _NO_OTHER = -1, -2
@@ -37,9 +30,14 @@ class SourceFile:
     path: Path
     levels: tuple[str, ...]
 
+    @cached_property
+    def file(self) -> TextFile:
+        source = self.spec.source
+        return TextFile(self.path, source.format, source.csv, "source", NOTHING)
+
     @property
     def format(self) -> str:
-        return self.spec.source.format or ("parquet" if self.path.suffix in {".parquet", ".pq"} else "csv")
+        return self.file.format
 
     @cached_property
     def categories(self) -> tuple[Category, ...]:
@@ -119,24 +117,13 @@ class SourceFile:
 
     def _select(self) -> tuple[str, dict[str, object]]:
         """The file's needed cells as text, whatever its format."""
-        known = self._columns()
-        source, options = self.spec.source, self.spec.source.csv
-        user = self._cell(source.user_id, known) if source.user_id else "CAST(row_number() OVER () AS VARCHAR)"
-        cells = [f"{user} AS user_id"]
-        cells += [f"{self._cell(a.column or a.name, known)} AS cell_{i}" for i, a in enumerate(self.asked)]
-        cells += [f"{self._cell(column, known)} AS matters_{i}" for i, column in enumerate(self.importance_columns)]
-        cells += [f"{self._cell(column, known)} AS choice_{i}" for i, column in enumerate(self.level_columns)]
-        listed = ", ".join(cells)
-        if self.format == "parquet":
-            return statement("11_ingest_parquet", cells=listed), {"path": _literal(self.path)}
-        struct = ", ".join(f"{text(name)}: 'VARCHAR'" for name in known)
-        return statement("11_ingest_csv", cells=listed, columns="{" + struct + "}"), {
-            "path": _literal(self.path),
-            "delimiter": options.delimiter,
-            "quote": options.quote,
-            "header": options.header,
-            "comment": options.comment,
-        }
+        user = self.spec.source.user_id
+        wanted: dict[str, str | None] = {} if user is None else {"user_id": user}
+        wanted |= {f"cell_{i}": asked.column or asked.name for i, asked in enumerate(self.asked)}
+        wanted |= {f"matters_{i}": column for i, column in enumerate(self.importance_columns)}
+        wanted |= {f"choice_{i}": column for i, column in enumerate(self.level_columns)}
+        made = () if user is not None else ("CAST(row_number() OVER () AS VARCHAR) AS user_id",)
+        return self.file.select(wanted, *made)
 
     def _value_positions(self) -> list[str]:
         return [
@@ -184,67 +171,6 @@ class SourceFile:
             f"least({', '.join(f'choice_{self.categories.index(part)}_position' for part in self.spec.parts(a))})"
             for a in self.spec.published
         ]
-
-    def _cell(self, column: str, known: tuple[str, ...]) -> str:
-        if column not in known:
-            raise SourceError(
-                f"{self.path}: there is no column {column!r}, which the spec names. "
-                f"Correct the spec, or source.csv where the header is misread. {NOTHING}"
-            )
-        cell = f"CAST({identifier(column)} AS VARCHAR)"
-        trimmed = f"trim({cell})" if self.format == "csv" and self.spec.source.csv.trim else cell
-        return f"nullif({trimmed}, '')"
-
-    def _columns(self) -> tuple[str, ...]:
-        """The file's column names. They are never shown: under a wrong setting they may be somebody's row."""
-        options = self.spec.source.csv
-        try:
-            if self.format == "parquet":
-                names = pq.read_schema(self.path).names
-            elif options.columns:
-                names = list(options.columns)
-            else:
-                names = self._header()
-        except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException, EOFError):
-            names = []
-        # DuckDB takes no notice of case.
-        if not names or len({name.lower() for name in names}) != len(names):
-            raise SourceError(
-                f"{self.path}: cannot be read as {self.format} with a header of different column names. "
-                f"Check that the file is whole, source.format and source.csv. {NOTHING}"
-            )
-        return tuple(names)
-
-    def _header(self) -> list[str]:
-        options = self.spec.source.csv
-        with _open_text(self.path) as handle:
-            lines = (line for line in handle if line.strip() and not _is_comment(line, options.comment))
-            # Characters that cannot occur stand for no quote, and for a delimiter longer than the module takes.
-            delimiter = options.delimiter if len(options.delimiter) == 1 else "\x1f"
-            split = (line.replace(options.delimiter, delimiter) for line in lines)
-            rows = csv.reader(split, delimiter=delimiter, quotechar=options.quote or "\0")
-            # Spreadsheets leave columns without a name; a spec cannot ask for them.
-            return [name.strip() or f"unnamed {i}" for i, name in enumerate(next(rows, []))]
-
-
-@contextmanager
-def _open_text(path: Path) -> Iterator[io.TextIOBase]:
-    """A text file from its header on; a broken byte in a row below is for the reader to quarantine, not for us."""
-    if path.suffix == ".gz":
-        with gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as zipped:
-            yield zipped
-    else:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as plain:
-            yield plain
-
-
-def _literal(path: Path) -> str:
-    """A path that the database takes as it stands: `people[1].csv` is one file, not a pattern for people1.csv."""
-    return re.sub(r"([*?\[])", r"[\1]", str(path))
-
-
-def _is_comment(line: str, comment: str) -> bool:
-    return bool(comment) and line.startswith(comment)
 
 
 def _fallbacks(category: Category) -> tuple[int, int]:

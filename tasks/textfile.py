@@ -33,10 +33,13 @@ class TextFile:
     def format(self) -> str:
         return self.stated or ("parquet" if self.path.suffix in {".parquet", ".pq"} else "csv")
 
-    def select(self, wanted: Mapping[str, str | None]) -> tuple[str, dict[str, object]]:
-        """Cells as text under names of ours, empty ones null; a column that the spec does not name is null."""
+    def select(self, wanted: Mapping[str, str | None], *made: str) -> tuple[str, dict[str, object]]:
+        """Cells as text under names of ours, empty ones null; a column that the spec does not name is null.
+
+        `made` are further expressions, of no column.
+        """
         known = self._columns()
-        cells = ", ".join(f"{self._cell(column, known)} AS {name}" for name, column in wanted.items())
+        cells = ", ".join([*made, *(f"{self._cell(column, known)} AS {name}" for name, column in wanted.items())])
         if self.format == "parquet":
             return statement("11_ingest_parquet", cells=cells), {"path": _literal(self.path)}
         struct = ", ".join(f"{text(name)}: 'VARCHAR'" for name in known)
@@ -61,7 +64,7 @@ class TextFile:
             return "NULL::VARCHAR"
         if column not in known:
             raise SourceError(
-                f"{self.path}: there is no column {column!r}, which {self.field} names. "
+                f"{self.path}: there is no column {column!r}, which the spec names. "
                 f"Correct the spec, or {self.field}.csv where the header is misread. {self.nothing}"
             )
         cell = f"CAST({identifier(column)} AS VARCHAR)"
@@ -80,7 +83,7 @@ class TextFile:
         if not names or len({name.lower() for name in names}) != len(names):
             raise SourceError(
                 f"{self.path}: cannot be read as {self.format} with a header of different column names. "
-                f"Check that the file is there and whole, {self.field}.format and {self.field}.csv. {self.nothing}"
+                f"Check that the file is whole, {self.field}.format and {self.field}.csv. {self.nothing}"
             )
         return tuple(names)
 

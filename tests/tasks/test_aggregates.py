@@ -383,7 +383,7 @@ def test_specs_in_the_words_of_the_file(tmp_path: Path) -> None:
         load_aggregates(write_spec(tmp_path, profiles={"open": 1, "shy": {"drama": 1, "comedy": 1, "war": 1e-12}}))
     with pytest.raises(SourceError, match=r"catalogue cannot be read \(No such file"):
         load_aggregates(write_spec(tmp_path, catalogue={"path": "nowhere.csv"}))
-    with pytest.raises(SourceError, match="there is no column 'what', which catalogue names"):
+    with pytest.raises(SourceError, match="there is no column 'what', which the spec names"):
         load_aggregates(write_spec(tmp_path, catalogue={"path": "catalogue.csv", "item": "what"}))
     with pytest.raises(SpecError, match="kind must be histograms here"):
         load_spec(write_spec(tmp_path))
