@@ -15,6 +15,8 @@ MAX_ATTRIBUTES = 200
 MAX_PROFILES = 1_000
 MAX_PROVIDERS = 64
 MAX_CAP = 1 << 20
+MAX_SPREAD = 1e12
+"""How far apart an objective's weights may be: beyond, doubles cannot weigh one against the other."""
 PROFILE = "profile"
 """The column of a report that is no attribute."""
 
@@ -46,7 +48,7 @@ class CatalogueFile(Table):
     item: Text = "item"
     attribute: Text = "attribute"
     weight: Text | None = None
-    grid: Annotated[Ratio, Field(gt=0)] = Fraction(1)
+    grid: Annotated[Ratio, Field(ge=Fraction(1, 10**30), le=10**30)] = Fraction(1)
 
 
 class Users(Table):
@@ -74,6 +76,12 @@ class Weighted(Model):
 
     weights: dict[Value, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
     power: Annotated[float, Field(gt=0, le=8)] = 1.0
+
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        if self.weights and max(self.weights.values()) > MAX_SPREAD * min(self.weights.values()):
+            raise ValueError(f"weights: the largest must be at most {MAX_SPREAD:.0e} times the smallest")
+        return self
 
 
 class ExpectedItems(Model):

@@ -8,7 +8,7 @@ from pldp.aggregates.budgets import TICK_BITS, profile_ticks, turning_point
 from pldp.aggregates.catalogue import Catalogue
 from pldp.aggregates.noise import noise_for
 from pldp.aggregates.objectives import OBJECTIVES, Objective
-from pldp.aggregates.plan import AggregatesPlan, Law, ProfilePlan, ProviderPlan, ServicePlan
+from pldp.aggregates.plan import RESIDUAL, AggregatesPlan, Law, ProfilePlan, ProviderPlan, ServicePlan
 from pldp.aggregates.providers import Provider, Service, serve, spend
 from pldp.spec_aggregates import AggregatesSpec, Weighted
 
@@ -57,6 +57,11 @@ def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str)
 
 def _services(service: Service, names: tuple[str, ...], turns: list[Fraction]) -> tuple[ServicePlan, ...]:
     allocation = service.allocation
+    worst = float(allocation.residual.max(initial=0.0))
+    if not worst < RESIDUAL:  # a nan too; nothing is drawn from budgets that are not known to be the best
+        raise ValueError(
+            f"objective: the optimum was found only to {worst:.1g}; bring weights and budgets closer together"
+        )
     found = []
     for number, name in enumerate(names):
         exact = spend(service.mechanism, number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from copy import deepcopy
 from fractions import Fraction
 from typing import Any
@@ -152,3 +153,26 @@ def test_noise_tails_bound_the_exact_tail() -> None:
         bounds = noise_tails(far, spend, users)
         assert math.erfc(z / math.sqrt(2)) <= bounds.min() <= bounds.max() <= 2.2 * math.exp(-z * z / 2)
     assert noise_tails(np.array([0]), np.array([[x]]), np.array([3]))[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("section", "says"),
+    [
+        ({"objective": {"weights": {"drama": 1e300, "comedy": 1e-300, "war": 1}, "power": 8}}, "at most 1e+12 times"),
+        ({"catalogue": {"path": "catalogue.csv", "grid": "1e99"}}, "less than or equal to"),
+        ({"catalogue": {"path": "catalogue.csv", "grid": "1e-99"}}, "greater than or equal to"),
+    ],
+)
+def test_numbers_that_no_double_can_weigh_are_refused(section: dict[str, object], says: str) -> None:
+    content: dict[str, object] = {
+        "kind": "aggregates",
+        "name": "films",
+        "source": {"path": "items.csv"},
+        "catalogue": {"path": "catalogue.csv"},
+        "attributes": ["drama", "comedy", "war"],
+        "providers": {"ads": {"epsilon": 1}},
+        "profiles": {"p": 1},
+        **section,
+    }
+    with pytest.raises(ValueError, match=re.escape(says)):
+        AggregatesSpec.model_validate(content)
