@@ -224,7 +224,8 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        name: getattr(words, name) for name in ("above", "certainty", "chance", "factor", "number", "percent")
+        name: getattr(words, name)
+        for name in ("above", "certainty", "chance", "factor", "measured", "number", "percent")
     }
     environment.globals |= {"METHODS": words.METHODS, "POSTPROCESSES": words.POSTPROCESSES}
     return environment

@@ -89,6 +89,12 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %".replace("-", "−")
 
 
+def measured(value: float, error: float) -> str:
+    """A number in plain figures, to the second digit of its error."""
+    digits = max(0, 1 - _magnitude(error)) if error > 0 else 2
+    return f"{value:,.{min(digits, 12)}f}".replace("-", "−")
+
+
 def as_yaml(spec: dict[str, Any]) -> str:
     """A spec as its author might have written it."""
     return yaml.dump(

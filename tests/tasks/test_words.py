@@ -66,3 +66,17 @@ def test_numbers() -> None:
         "20,000", "0.5", "2.5e-06", "nan", "inf",
     ]  # fmt: skip
     assert words.percent(-0.0123, 1) == "−1.2 %"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "said"),
+    [
+        (25614.2, 297.0, "25,614"),
+        (45.6976, 0.23, "45.70"),
+        (-0.5, 0.031, "−0.500"),
+        (1e6, 1e4, "1,000,000"),
+        (3.0, 0.0, "3.00"),
+    ],
+)
+def test_a_number_is_told_to_the_second_digit_of_its_error(value: float, error: float, said: str) -> None:
+    assert words.measured(value, error) == said
