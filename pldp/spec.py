@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -12,63 +11,16 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from pldp.fields import Model, Name, Ratio, Text, Value, Whole
 from pldp.schedule import Schedule
+from pldp.spec_levels import MAX_USERS, Budget, Expected, Levels, check_shares, is_whole
 from pldp.spec_numbers import Number, Numbers
+from pldp.spec_source import Source
 
 MAX_VALUES = 10_000
-MAX_BUDGET = 1_000
-MAX_USERS = 1_000_000_000
 CROSS = " × "
 PUBLIC_METHODS = ("sum", "oc", "oc+", "op", "op-exact", "em")
 HIDDEN_METHODS = ("em", "auem", "self-calibrated", "emoa-paper")
 
 Mechanism = Literal["auto", "krr", "brr", "oue", "olh", "subset"]
-
-
-class Csv(Model):
-    """How to read a CSV source. Cells are text; nothing is guessed."""
-
-    delimiter: Annotated[str, Field(min_length=1, max_length=4)] = ","
-    quote: Annotated[str, Field(max_length=1)] = '"'
-    header: bool = True
-    columns: tuple[Name, ...] | None = None
-    comment: Annotated[str, Field(max_length=1)] = ""
-    trim: bool = True
-
-    @model_validator(mode="after")
-    def _named(self) -> Self:
-        if not self.header and not self.columns:
-            raise ValueError("needs columns, because header is false")
-        if len({name.lower() for name in self.columns or ()}) != len(self.columns or ()):
-            raise ValueError("columns must have different names, whatever their case")
-        signs = [sign for sign in (self.quote, self.comment) if sign]
-        if {"\n", "\r", "\0"} & {*self.delimiter, *signs}:
-            raise ValueError("delimiter, quote and comment cannot be the end of a line")
-        if len(set(signs)) != len(signs) or any(sign in self.delimiter for sign in signs):
-            raise ValueError("delimiter, quote and comment must differ from each other")
-        return self
-
-
-class Source(Model):
-    """A file of raw rows (`path`), or a folder of reports that clients perturbed themselves (`reports`)."""
-
-    path: Text | None = None
-    reports: Text | None = None
-    format: Literal["csv", "parquet"] | None = None
-    csv: Csv = Csv()
-    user_id: Text | None = None
-    one_row_per_user: bool = False
-
-    @model_validator(mode="after")
-    def _identified(self) -> Self:
-        if (self.path is None) == (self.reports is None):
-            raise ValueError("needs either path (raw rows) or reports (a folder of what clients sent)")
-        if self.reports is not None:
-            if self.user_id is not None or self.one_row_per_user:
-                raise ValueError("takes no user_id or one_row_per_user with reports: they hold no ids")
-            return self
-        if (self.user_id is None) == (not self.one_row_per_user):
-            raise ValueError("needs either user_id or one_row_per_user: true; a user in two rows would spend twice")
-        return self
 
 
 class Category(Model):
@@ -116,11 +68,6 @@ Attribute = Annotated[
 ]
 
 
-def _is_whole(shares: Iterable[Fraction]) -> bool:
-    """Whether shares sum to one, as far as a person writes decimals."""
-    return abs(sum(shares, Fraction()) - 1) <= Fraction(1, 1000)
-
-
 def _check_assumed(assumed: tuple[Fraction, ...] | None, size: int) -> None:
     if assumed is None:
         return
@@ -128,73 +75,10 @@ def _check_assumed(assumed: tuple[Fraction, ...] | None, size: int) -> None:
         raise ValueError(f"assumed needs one frequency a value ({size}, got {len(assumed)})")
     if min(assumed) >= 0 and max(assumed) > 1:
         raise ValueError("assumed must be shares of at most 1")
-    if min(assumed) < 0 or not _is_whole(assumed):
+    if min(assumed) < 0 or not is_whole(assumed):
         raise ValueError(
             f"assumed must be non-negative and sum to 1 (got a sum of {float(sum(assumed, Fraction())):g})"
         )
-
-
-class Budget(Model):
-    total: Annotated[Ratio, Field(gt=0, le=MAX_BUDGET)]
-    allocation: Literal["optimal", "equal"] | dict[Name, Annotated[Ratio, Field(gt=0, le=1)]] = "optimal"
-
-
-class Levels(Model):
-    """What a user may choose, and where the choice stands."""
-
-    choices: Annotated[dict[Name, Annotated[Ratio, Field(gt=0, le=1)]], Field(min_length=1, max_length=16)] = Field(
-        default={"high": Fraction(1, 3), "mid": Fraction(1, 2), "low": Fraction(1)}
-    )
-    column: Text | dict[Name, Text] | None = None
-    assigned: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
-    missing: Name | None = None
-    visibility: Literal["public", "hidden"] = "public"
-    epsilon_p: Annotated[Ratio, Field(gt=0, le=MAX_BUDGET)] | None = None
-    max_leak: Annotated[Ratio, Field(gt=0, le=MAX_BUDGET)] | None = None
-
-    @property
-    def hidden(self) -> bool:
-        return self.visibility == "hidden"
-
-    @property
-    def strictest(self) -> str:
-        return min(self.choices, key=lambda level: self.choices[level])
-
-    @model_validator(mode="after")
-    def _placed(self) -> Self:
-        if max(self.choices.values()) != 1:
-            raise ValueError("choices must give 1, the whole budget, to the weakest level: the rest is never spent")
-        if self.missing is not None and self.missing not in self.choices:
-            raise ValueError(f"missing must be one of choices (got {self.missing!r})")
-        _check_shares("assigned", self.assigned, self.choices)
-        given = (self.epsilon_p is not None, self.max_leak is not None)
-        if self.hidden and given != (True, True):
-            raise ValueError(
-                "visibility: hidden needs epsilon_p, the budget of the report about the level, and max_leak, the most "
-                "that all reports of a user may tell about it"
-            )
-        if not self.hidden and any(given):
-            raise ValueError("epsilon_p and max_leak go with visibility: hidden")
-        if self.hidden and len(self.choices) == 1:
-            raise ValueError("visibility: hidden needs at least two choices: a single level tells nothing")
-        return self
-
-
-def _check_shares(field: str, shares: dict[str, Fraction] | None, choices: dict[str, Fraction]) -> None:
-    if shares is None:
-        return
-    unknown = set(shares) - set(choices)
-    if unknown:
-        raise ValueError(f"{field} names levels that choices does not have: {', '.join(sorted(unknown))}")
-    if not _is_whole(shares.values()):
-        raise ValueError(f"{field} must sum to 1 (got {float(sum(shares.values(), Fraction())):g})")
-
-
-class Expected(Model):
-    """What the plan may assume, since it never sees the data."""
-
-    users: Annotated[Whole, Field(ge=1, lt=MAX_USERS)] = 100_000
-    levels: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
 
 
 class Reference(Model):
@@ -317,11 +201,11 @@ class Spec(Model):
         if isinstance(self.budget.allocation, dict):
             if set(self.budget.allocation) != published:
                 raise ValueError("budget.allocation must give a share to every published attribute and to no other")
-            if not _is_whole(self.budget.allocation.values()):
+            if not is_whole(self.budget.allocation.values()):
                 raise ValueError("budget.allocation must sum to 1")
         if isinstance(self.levels.column, dict) and set(self.levels.column) != categories:
             raise ValueError("levels.column must name a column for every category attribute, or one for all")
-        _check_shares("expected.levels", self.expected.levels, self.levels.choices)
+        check_shares("expected.levels", self.expected.levels, self.levels.choices)
         crossed = any(isinstance(attribute, Crosstab) for attribute in self.attributes)
         if self.levels.hidden and isinstance(self.levels.column, dict) and crossed:
             raise ValueError(

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from pldp.fields import Model, Name, Ratio, Text, Value, Whole
-from pldp.spec import MAX_BUDGET, MAX_USERS, Csv, Gates, Intervals, Retention
+from pldp.spec import Gates, Intervals, Retention
+from pldp.spec_levels import MAX_BUDGET, MAX_USERS
+from pldp.spec_source import Csv
 
 KIND = "aggregates"
 MAX_ATTRIBUTES = 200

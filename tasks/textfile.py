@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pldp.errors import SourceError
-from pldp.spec import Csv
+from pldp.spec_source import Csv
 from tasks.query import identifier, statement, text
 
 
