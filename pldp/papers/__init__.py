@@ -1,0 +1,1 @@
+"""The papers' experiments as pure functions: arrays in, points out."""
