@@ -5,7 +5,9 @@ A paper's module in this package offers
 - ``units(quick)``: its work, in pieces of seconds, so that cores stay busy and progress shows;
 - ``run(unit, data)``: one piece, from arrays to points; the same unit and seed give the same points;
 - ``REASONS``: why a printed number differs, each with a check that is computed, not believed;
-- ``PICTURES`` and ``NOTES``: how its figures and tables are shown, and what is to be said about them.
+- ``PICTURES`` and ``NOTES``: how its figures and tables are shown, and what is to be said about them, by place.
+
+Units come the longest first, so that no core is left alone at the end. Points that no fact has beside it are shown too.
 """
 
 from __future__ import annotations
@@ -48,6 +50,9 @@ class Point:
     repeats: int = 1
 
 
+Claim = Literal["equals", "at most", "at least"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """One number that the paper prints, and how exactly it can be read."""
@@ -63,6 +68,8 @@ class Fact:
     """Over how many repetitions the paper averaged; zero where the number is exact."""
     source: str = ""
     """Where in the paper it stands."""
+    claim: Claim = "equals"
+    """Whether the paper gives the number, or a bound that ours must keep."""
 
 
 Points = Mapping[tuple[str, str, str, str], Point]
@@ -78,6 +85,14 @@ class Reason:
     applies: Callable[[Fact], bool]
     check: Callable[[Fact, Points], bool]
     """Whether the reason, computed, does account for this number."""
+    instead: Callable[[Fact, Points], Point | None] | None = None
+    """Our number if the reason holds. Where given, the printed one must also agree with it, by the rule and with the
+    tolerance that hold for agreement (`pldp.papers.compare`), so `check` need not know them; none: it does not apply.
+    """
+
+
+Note = str | Callable[[Points], str]
+"""A paragraph in plain words; a function where it quotes what was measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +112,11 @@ class Picture:
     title: str
     x_title: str
     y_title: str
-    kind: Literal["lines", "bars", "table"] = "lines"
+    kind: Literal["lines", "bars", "table", "dots", "grid"] = "lines"
+    """`dots`: a row an x. `grid`: an x of "column; row", the series is the method that is best there."""
     log_y: bool = False
     panels: Sequence[str] = ()
     """In this order; all that there are if empty."""
+    log_x: bool = False
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """Panels in which the printed numbers of another panel are drawn: by panel, the other."""

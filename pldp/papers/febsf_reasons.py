@@ -1,0 +1,166 @@
+"""Why febsf's printed numbers differ from what its text describes; each reason puts a computed number instead."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from pldp.papers.febsf_code import KRR_LEVELS
+from pldp.papers.model import Fact, Point, Points, Reason
+
+CODE = ", published code"
+"""Behind the panels that show what the published code computes, on the file it reads."""
+FULL_JOB = ", all rows"
+
+_CURVES = ("Figure 3", "Figure 4", "Figure 7", "Figure 8")
+_METHODS = ("AUEM", "EMOA", "RCF", "APLDP")
+_SWAPPED = {"AUEM": "EMOA", "EMOA": "AUEM"}
+
+
+def _always(fact: Fact, points: Points) -> bool:
+    """Nothing besides agreement with what the reason puts instead."""
+    return True
+
+
+def _at(points: Points, fact: Fact, *, panel: str, place: str | None = None, series: str | None = None) -> Point | None:
+    return points.get((place or fact.place, panel, series or fact.series, fact.x))
+
+
+def _code(fact: Fact, points: Points) -> Point | None:
+    return _at(points, fact, panel=fact.panel + CODE)
+
+
+def _krr_levels(fact: Fact, points: Points) -> Point | None:
+    return _at(points, fact, panel=fact.panel + CODE, series=KRR_LEVELS)
+
+
+def _swapped(fact: Fact, points: Points) -> Point | None:
+    return _at(points, fact, panel=fact.panel + CODE, series=_SWAPPED[fact.series])
+
+
+def _squared(fact: Fact, points: Points) -> Point | None:
+    return _at(points, fact, panel=fact.panel + CODE, place="Figure 7")
+
+
+def _all_rows(fact: Fact, points: Points) -> Point | None:
+    return _at(points, fact, panel=fact.panel + FULL_JOB + CODE)
+
+
+def _two_files(fact: Fact, points: Points) -> Point | None:
+    """1 − (EMOA on all rows) / (PBP on the published file), with the error of a quotient."""
+    ours = points.get(("Figure 5", f"Job{FULL_JOB}{CODE}", "EMOA", "uniform"))
+    theirs = points.get(("Figure 5", f"Job{CODE}", "PBP", "uniform"))
+    if ours is None or theirs is None:
+        return None
+    ratio = ours.value / theirs.value
+    error = ratio * math.hypot(ours.standard_error / ours.value, theirs.standard_error / theirs.value)
+    return Point(
+        place=fact.place,
+        panel=fact.panel,
+        series=fact.series,
+        x=fact.x,
+        value=1 - ratio,
+        standard_error=error,
+        repeats=ours.repeats,
+    )
+
+
+def _kept(fact: Fact, points: Points) -> Point | None:
+    """The most values that any experiment keeps."""
+    ours = _at(points, fact, panel="")
+    most = max((int(x) for place, _, _, x in points if place == "Figure 3"), default=0)
+    return None if ours is None else replace(ours, value=float(most))
+
+
+REASONS = (
+    Reason(
+        key="published code",
+        sentence="The published code does not do what the text says. It reports levels by SUE bits instead of k-RR, "
+        "sets negative estimates to zero and scales the rest to one (for RCF and APLDP in every level), and its EM "
+        "maximises for each bit alone a sum of log-likelihoods in which all levels weigh alike. Computed that way, "
+        "the printed number comes out.",
+        applies=lambda fact: fact.panel == "Education" and fact.place in ("Figure 2", *_CURVES),
+        check=_always,
+        instead=_code,
+    ),
+    Reason(
+        key="curves swapped",
+        sentence="The curves of AUEM and EMOA are swapped for Education: each agrees with what the published code "
+        "computes for the other.",
+        applies=lambda fact: fact.panel == "Education" and fact.place in _CURVES and fact.series in _SWAPPED,
+        check=_always,
+        instead=_swapped,
+    ),
+    Reason(
+        key="Job's file",
+        sentence="The file published with the code has 11,162 rows, not the 45,211 of the text. With it, and computed "
+        "as the published code does, the printed number comes out.",
+        applies=lambda fact: fact.panel == "Job" and fact.place in ("Figure 2", *_CURVES) and fact.series in _METHODS,
+        check=_always,
+        instead=_code,
+    ),
+    Reason(
+        key="Job's file, k-RR levels",
+        sentence="With Job's smaller file and level reports by k-RR, as the text has them, the printed number comes "
+        "out if the estimate is set to zero where negative and scaled to one.",
+        applies=lambda fact: fact.panel == "Job" and fact.place in ("Figure 2", *_CURVES) and fact.series == "AUEM",
+        check=_always,
+        instead=_krr_levels,
+    ),
+    Reason(
+        key="counties, not countries",
+        sentence="This is not the native country of Adult, nine tenths of which is one value. The code reads a file of "
+        "census tracts. The errors printed for PPDA at two values are those of shares 23/36 and 13/36, as the two "
+        "counties with most tracts have; with these two counts, seven equal ones behind them (one number fitted) and "
+        "the published code's way, the printed number comes out.",
+        applies=lambda fact: fact.panel == "Country" and fact.place in ("Figure 2", *_CURVES),
+        check=_always,
+        instead=_code,
+    ),
+    Reason(
+        key="Figure 7 again",
+        sentence="The panel of Country in Figure 8 repeats the squared errors of Figure 7, to the last digit read.",
+        applies=lambda fact: fact.place == "Figure 8" and fact.panel == "Country",
+        check=_always,
+        instead=_squared,
+    ),
+    Reason(
+        key="PPDA says nothing",
+        sentence="With two values the errors printed for PPDA are exactly those of an even split: whatever was run "
+        "returned one half for either value every time. PPDA as published does not.",
+        applies=lambda fact: fact.series == "PPDA" and fact.place in _CURVES[:2] and fact.x == "2",
+        check=_always,
+        instead=_code,
+    ),
+    Reason(
+        key="k-RR for the values",
+        sentence="The text has SUE throughout; the published code uses k-RR for the values where there are two "
+        "budgets, with the files and the scaling told above. Computed that way, the printed number comes out.",
+        applies=lambda fact: fact.place in ("Figure 5", "Figure 6"),
+        check=_always,
+        instead=_code,
+    ),
+    Reason(
+        key="two files compared",
+        sentence="In this panel PBP was run on the file of 11,162 rows, AUEM and EMOA on that of 45,211: each agrees "
+        "with its own file and with no other. The gain of 87 % comes from four times as many users.",
+        applies=lambda fact: fact.place in ("Figure 5", "Figure 6") and fact.panel == "Job" and fact.x == "uniform",
+        check=_always,
+        instead=_all_rows,
+    ),
+    Reason(
+        key="two files in one gain",
+        sentence="The gain divides EMOA's error on 45,211 rows by PBP's on 11,162, as the panel it is taken from does; "
+        "computed that way it comes out. On one file EMOA gains what stands beside.",
+        applies=lambda fact: fact.place == "Section 7.3.3",
+        check=_always,
+        instead=_two_files,
+    ),
+    Reason(
+        key="values kept",
+        sentence="The file has more values; nine is the most that the experiments keep.",
+        applies=lambda fact: fact.place == "Table 1" and fact.series == "values",
+        check=_always,
+        instead=_kept,
+    ),
+)

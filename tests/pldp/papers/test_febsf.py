@@ -1,0 +1,151 @@
+"""febsf: what its published code computes, and that the reasons explain its numbers and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from pldp.hidden import level_report
+from pldp.mechanisms.protocol import PureProtocol
+from pldp.mechanisms.unary import BRR
+from pldp.papers import febsf
+from pldp.papers.compare import by_key, compare
+from pldp.papers.febsf_code import em_by_bits, uniform_guess
+from pldp.papers.febsf_draw import BUDGETS, TWO_BUDGETS, draw_table, shares_of
+from pldp.papers.febsf_reasons import CODE
+from pldp.papers.model import Fact, Point, Unit
+from tasks.reproduce.facts import read_facts
+from tests.pldp.papers.world import dataset
+
+FACTS = read_facts("febsf")
+PROTOCOLS: tuple[PureProtocol, ...] = tuple(BRR.for_budget(4, budget) for budget in BUDGETS)
+
+
+@cache
+def coded(name: str) -> tuple[Point, ...]:
+    """What the published code gives, on the file it reads."""
+    published = febsf.PUBLISHED[name]
+    unit = Unit(paper="febsf", experiment="code", arguments={"name": name}, dataset=published, repeats=200, seed=1)
+    return tuple(febsf.run(unit, dataset(published)))
+
+
+def explained(facts: list[Fact], points: tuple[Point, ...]) -> list[str]:
+    return [each.reason for each in compare(facts, by_key(points), febsf.REASONS)]
+
+
+def facts_of(panel: str, series: str, place: str = "Figure 3") -> list[Fact]:
+    return [fact for fact in FACTS if (fact.place, fact.panel, fact.series) == (place, panel, series)]
+
+
+def test_the_em_by_bits_is_the_maximum(seed: int) -> None:
+    """Against a general optimiser, value by value."""
+    support = np.random.default_rng(seed).integers(380, 620, size=4)
+    found = em_by_bits(support, 1000, PROTOCOLS)
+
+    def best(count: int) -> float:
+        def loss(x: float) -> float:
+            chance = np.array([protocol.q + x * protocol.gap for protocol in PROTOCOLS])
+            return -float(count * np.log(chance).sum() + (1000 - count) * np.log(1 - chance).sum())
+
+        return float(minimize_scalar(loss, bounds=(1e-6, 1), method="bounded", options={"xatol": 1e-9}).x)
+
+    expected = np.array([best(int(count)) for count in support])
+    assert found == pytest.approx(expected / expected.sum(), abs=1e-5)
+
+
+def test_the_two_counties_are_the_even_splits() -> None:
+    """Shares 23/36 and 13/36 give the errors that are printed for PPDA at two values, to the last digit read."""
+    squared, absolute = uniform_guess(febsf.COUNTIES[:2])
+    for place, value in (("Figure 3", squared[0]), ("Figure 4", absolute[0])):
+        (fact,) = [fact for fact in facts_of("Country", "PPDA", place) if fact.x == "2"]
+        assert value == pytest.approx(fact.printed, abs=2 * fact.half_width)
+
+
+def test_level_shares() -> None:
+    assert shares_of("uniform") == pytest.approx(np.full(10, 0.1))
+    falling = shares_of("power law", TWO_BUDGETS)
+    assert falling.sum() == pytest.approx(1)
+    assert falling[0] / falling[1] == pytest.approx(2**0.6)
+
+
+@pytest.mark.parametrize(("epsilon_p", "caught"), [(Fraction(1), False), (Fraction(11, 10), True)])
+def test_drawn_tables_have_the_chances_they_should(epsilon_p: Fraction, caught: bool, seed: int) -> None:
+    """Every cell of (level report, support set) against its probability, |z| < 5 at α = 5e-6 over 8 cells.
+
+    The twin expects level reports of another budget.
+    """
+    counts = np.array([1_800_000, 1_200_000])
+    budgets = (Fraction(1), Fraction(2))
+    protocols: tuple[PureProtocol, ...] = tuple(BRR.for_budget(2, budget) for budget in budgets)
+    shares = np.array([0.3, 0.7])
+    table = draw_table(counts, shares, protocols, level_report(2, Fraction(1)), np.random.default_rng(seed))
+    assert table.sum() == counts.sum()
+    told = level_report(2, epsilon_p)
+    expected = np.zeros((2, 4))
+    for level, protocol in enumerate(protocols):
+        for value, users in enumerate(counts):
+            for code in range(4):
+                ones = [protocol.p if place == value else protocol.q for place in range(2)]
+                chance = np.prod([one if (code >> place) & 1 else 1 - one for place, one in enumerate(ones)])
+                for b in range(2):
+                    expected[b, code] += users * shares[level] * chance * (told.p if b == level else told.q)
+    z = np.abs(table - expected) / np.sqrt(expected)
+    assert (z.max() > 5) == caught
+
+
+def test_education_swaps_its_curves() -> None:
+    """EMOA's printed numbers are the code's AUEM, and AUEM's the code's EM up to six values."""
+    assert set(explained(facts_of("Education", "EMOA"), coded("Education"))) <= {"published code", "curves swapped"}
+    assert explained(facts_of("Education", "AUEM")[2:5], coded("Education")) == ["curves swapped"] * 3
+
+
+def test_job_and_country_come_from_other_files() -> None:
+    assert explained(facts_of("Job", "EMOA"), coded("Job")) == ["Job's file"] * 8
+    assert explained(facts_of("Country", "EMOA"), coded("Country")) == ["counties, not countries"] * 8
+    assert explained(facts_of("Country", "RCF", "Figure 8"), coded("Country")) == ["Figure 7 again"] * 2
+
+
+def test_with_the_file_of_the_text_job_stays_unexplained() -> None:
+    """The twin: the same code on the file that the text names does not give what is printed."""
+    unit = Unit(paper="febsf", experiment="code", arguments={"name": "Job"}, dataset="bank-job", repeats=100, seed=1)
+    points = tuple(febsf.run(unit, dataset("bank-job")))
+    assert "" in explained(facts_of("Job", "RCF"), points)
+
+
+def test_a_wrong_number_is_not_explained_away() -> None:
+    """Where Monte Carlo errors are small enough to tell 1.3 from 1: all of RCF, APLDP and EMOA."""
+    for name, series in (("Job", "EMOA"), ("Country", "EMOA"), ("Education", "AUEM")):
+        facts = [fact for fact in facts_of(name, series, "Figure 4") if int(fact.x) >= 6]
+        planted = [replace(fact, printed=1.3 * fact.printed) for fact in facts]
+        assert explained(planted, coded(name)) == [""] * 4
+
+
+def test_figures_5_and_6_use_krr() -> None:
+    facts = [fact for fact in FACTS if fact.place == "Figure 5" and fact.panel == "Education"]
+    assert set(explained(facts, coded("Education"))) == {"k-RR for the values"}
+
+
+def test_units_of_every_kind_run() -> None:
+    """The first of each experiment, with few repetitions; names are unique over a whole quick run's kinds."""
+    seen: dict[str, Unit] = {}
+    for unit in reversed(febsf.units(quick=True)):
+        seen.setdefault(unit.experiment, unit)
+    made = []
+    for unit in seen.values():
+        small = replace(
+            unit, repeats=2, arguments={**unit.arguments, **({"fits": 2} if "fits" in unit.arguments else {})}
+        )
+        made += febsf.run(small, dataset(unit.dataset))
+    assert len(by_key(made)) == len(made)
+    assert any(point.panel.endswith(CODE) for point in made)
+    assert all(np.isfinite(point.value) and point.standard_error >= 0 for point in made)
+
+
+def test_notes_can_be_told_without_any_point() -> None:
+    for note in febsf.NOTES.values():
+        assert isinstance(note if isinstance(note, str) else note({}), str)
