@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 HOME_DIR ?= data/home
 READY := $(VENV)/.ready
 
-.PHONY: install release test lint types bench clean
+.PHONY: install release test lint types bench reproduce clean
 
 install: $(READY)
 
@@ -31,6 +31,9 @@ types: install
 
 bench: install
 	@$(BIN)/python -m bench
+
+reproduce: install
+	@$(BIN)/pldp reproduce all
 
 clean:
 	rm -rf data/home data/sample.parquet .mypy_cache .ruff_cache .pytest_cache .hypothesis

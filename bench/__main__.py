@@ -1,5 +1,6 @@
 """`python -m bench [NAME]…`, names as in NAMES: all of them if none is given. Exits 1 if a requirement fails.
 
+`python -m bench scale --users N…` and `runners --users N` run a part of them.
 `python -m bench fuzz [--cases N] [--seed N]` stands apart: it looks for crashes, and takes as long as it is told to.
 """
 
@@ -8,7 +9,21 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("kernel", "peers", "scale", "groupby", "optimiser", "numbers", "aggregates", "items")
+NAMES = (
+    "kernel",
+    "peers",
+    "scale",
+    "runners",
+    "rest",
+    "groupby",
+    "optimiser",
+    "numbers",
+    "aggregates",
+    "items",
+    "items_release",
+    "census",
+    "number_scale",
+)
 
 
 def main(names: list[str]) -> int:
@@ -16,6 +31,8 @@ def main(names: list[str]) -> int:
         from bench.fuzz import main as fuzz
 
         return 0 if fuzz(names[1:]) else 1
+    if names[:1] in (["scale"], ["runners"]) and names[1:2] == ["--users"]:
+        return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         print(f"bench: {', '.join(unknown)} must be one of {', '.join(NAMES)}. Nothing was run.", file=sys.stderr)

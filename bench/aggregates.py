@@ -1,55 +1,36 @@
-"""Aggregates: utility over ε on MovieLens-1M and MSNBC, and MSNBC's users end to end.
+"""Aggregates: utility over ε on MovieLens-1M and MSNBC, ten thousand profiles, and MSNBC's users end to end.
 
-`python -m bench.aggregates FOLDER` writes tables and pictures there; without one, to bench/results/.
+Pictures and tables (bench/utility.py) go to bench/results/, or to the FOLDER of `python -m bench.aggregates FOLDER`.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
-import vl_convert
 import yaml
 
 from bench.common import RESULTS, ROOT, Measure, publish
 from bench.scale import MEMORY_RATIO, Cost
-from pldp.aggregates.budgets import allocate, equal_scaling, to_ticks
-from pldp.aggregates.catalogue import Catalogue, Units
-from pldp.aggregates.metrics import (
-    best_scales,
-    kl_divergence,
-    lower_bounds,
-    mean_absolute_error,
-    mean_absolute_error_loss,
-    mean_squared_error,
-)
-from pldp.aggregates.objectives import OBJECTIVES
-from pldp.aggregates.release import Mechanism
+from bench.utility import DRAWS, SEED, draw, gains, many, table, utility
+from pldp.aggregates.catalogue import Catalogue
 
 DATA = ROOT.parent / "shared" / "data"
-EPSILONS = tuple(Fraction(step, 20) for step in range(1, 9))
-DRAWS = 10
-SEED = 42
-BASELINE, BOUND = "equal scaling", "lower bound"
-METRICS = ("mae", "mse", "mael", "kl")
-COLOURS = ("#0072B2", "#D55E00", "#008F68", "#767B84", "#000000")
-DASHES = ([1, 0], [6, 2], [2, 2], [8, 3, 2, 3], [1, 3])
 PEOPLE = 989_818
 CATEGORIES = 17
 TIMES = 4
 TIME_RATIO = 1.1
-MANY = 1_000
-REQUIRED_GAIN = 4.5  # measured 5.3 over many draws; a floor against regressions
+PROFILES = 10_000
+PLAN_SECONDS = 60.0  # measured 15 to 20 with start and imports; a limit against regressions
 
 
 def main(folder: Path = RESULTS) -> bool:
@@ -58,12 +39,14 @@ def main(folder: Path = RESULTS) -> bool:
     for name, catalogue in catalogues():
         rows = utility(catalogue)
         rows.write_csv(folder / f"aggregates-{name}.csv")
+        (folder / f"aggregates-{name}.md").write_text(table(rows))
         draw(rows, name, folder)
         measures += gains(name, rows) + many(name, catalogue)
-    measures += scale()
+    measures += profiles() + scale()
     note = (
         f"Utility: Σ t = 1 drawn from Dirichlet(1), {DRAWS} draws, medians, the implemented noise; ε = 0.05 … 0.4 in "
-        f"aggregates-*.csv and pictures. Scale: {CATEGORIES} attributes, a fresh process that has released a tiny spec."
+        f"aggregates-*.csv, .md and pictures. Scale: {CATEGORIES} attributes, a fresh process that has released a tiny "
+        "spec."
     )
     return publish("aggregates", "Aggregates: utility and scale", measures, note)
 
@@ -80,107 +63,49 @@ def catalogues() -> Iterator[tuple[str, Catalogue]]:
     yield "msnbc", Catalogue.from_dense([f"c{i}" for i in range(1, CATEGORIES + 1)], np.eye(CATEGORIES, dtype=np.uint8))
 
 
-def utility(catalogue: Catalogue) -> pl.DataFrame:
-    """ε × draw × way to spend: overall utility (MAE, MSE) and that per attribute (MAEL, KL)."""
-    budgets = _profiles(catalogue, DRAWS, SEED)
-    best, frames = best_scales(catalogue, budgets), []
-    bounds = {**lower_bounds(best), "kl": np.zeros(DRAWS)}
-    for epsilon in EPSILONS:
-        ticks = {name: allocate(catalogue, budgets, to_ticks(epsilon), one).ticks for name, one in OBJECTIVES.items()}
-        ticks[BASELINE] = equal_scaling(catalogue, budgets, to_ticks(epsilon))
-        found = {}
-        for way, spent in ticks.items():
-            noise = Mechanism(catalogue, spent)
-            found[way] = {
-                "mae": mean_absolute_error(noise.mean_size),
-                "mse": mean_squared_error(noise.variance),
-                "mael": mean_absolute_error_loss(noise.mean_size, best),
-                "kl": np.maximum(kl_divergence(best, np.sqrt(noise.variance)), 0),
-            }
-        for way, losses in {**found, BOUND: bounds}.items():
-            columns = {"epsilon": [float(epsilon)] * DRAWS, "way": [way] * DRAWS, "draw": range(DRAWS)}
-            frames.append(pl.DataFrame({**columns, **losses}))
-    return pl.concat(frames)
-
-
-def gains(name: str, rows: pl.DataFrame) -> list[Measure]:
-    """The baseline's loss over the optimum's, draw by draw at ε = 0.05."""
-    first = rows.filter(pl.col("epsilon") == float(EPSILONS[0]))
-    measures = []
-    for metric in ("mae", "mse", "mael"):
-        ratio = first.filter(way=BASELINE)[metric].to_numpy() / first.filter(way=metric)[metric].to_numpy()
-        case = f"{name}, ε = 0.05: equal scaling / optimum, {metric.upper()}"
-        measures.append(Measure(f"{case}, median", float(np.median(ratio)), "×"))
-        measures.append(Measure(f"{case}, largest", float(ratio.max()), "×"))
-    sums = [first.filter(way=way)["mae"].sum() for way in (BASELINE, "mae")]
-    measures.append(Measure(f"{name}, ε = 0.05: ratio of the ten draws' mean MAE", sums[0] / sums[1], "×"))
-    return measures
-
-
-def many(name: str, catalogue: Catalogue) -> list[Measure]:
-    """The gain over many draws, since ten of a heavy-tailed ratio say little: of one, and of ten draws' means."""
-    budgets = _profiles(catalogue, MANY, SEED + 1)
-    epsilon = to_ticks(EPSILONS[0])
-    losses = [
-        Mechanism(catalogue, ticks).mean_size.mean(axis=1)
-        for ticks in (
-            equal_scaling(catalogue, budgets, epsilon),
-            allocate(catalogue, budgets, epsilon, OBJECTIVES["mae"]).ticks,
+def profiles() -> list[Measure]:
+    """From a spec of ten thousand profiles to its plan, by the command: reading, solving, thresholds, tables."""
+    found = next((one for name, one in catalogues() if name == "movielens"), None)
+    if found is None:
+        return []
+    shares = np.random.default_rng(SEED).dirichlet(np.ones(len(found.attributes)), PROFILES) + 0.001
+    with tempfile.TemporaryDirectory(prefix="pldp-bench-") as name:
+        folder = Path(name)
+        rows = [(f"i{i}", found.attributes[j]) for i, row in enumerate(found.rows) for j in np.flatnonzero(row)]
+        pl.DataFrame(rows, schema=["item", "attribute"], orient="row").write_csv(folder / "catalogue.csv")
+        (folder / "users.csv").write_text("user,profile\n")
+        content = {
+            "kind": "aggregates",
+            "name": "profiles",
+            "source": {"path": "items.csv"},
+            "users": {"path": "users.csv"},
+            "catalogue": {"path": "catalogue.csv"},
+            "attributes": list(found.attributes),
+            "providers": {"trusted": {"epsilon": 0.4}, "unknown": {"epsilon": 0.05}},
+            "profiles": {
+                f"p{i}": {name: round(float(t), 3) for name, t in zip(found.attributes, own, strict=True)}
+                for i, own in enumerate(shares)
+            },
+            "default": "p0",
+        }
+        (folder / "spec.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+        before, start = os.times(), time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "flows.cli", "plan", str(folder / "spec.yaml")],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
         )
-    ]
-    limit = REQUIRED_GAIN if name == "movielens" else None
-    tens = [loss.reshape(-1, DRAWS).mean(axis=1) for loss in losses]
-    low, middle, high = np.quantile(tens[0] / tens[1], [0.01, 0.5, 0.99])
+        after, seconds = os.times(), time.perf_counter() - start
+    if done.returncode != 0:
+        raise RuntimeError(f"the plan of {PROFILES:,} profiles failed:\n{done.stderr[-4000:]}")
+    case = f"`pldp plan`, {PROFILES:,} profiles × {len(found.attributes)} attributes × 2 providers: "
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
     return [
-        Measure(f"{name}, MAE gain, {MANY:,} draws: median", float(np.median(losses[0] / losses[1])), "×", limit),
-        Measure(f"{name}, MAE gain, means of ten draws: 1 %", float(low), "×"),
-        Measure(f"{name}, MAE gain, means of ten draws: median", float(middle), "×"),
-        Measure(f"{name}, MAE gain, means of ten draws: 99 %", float(high), "×"),
+        Measure(case + "time", seconds, " s"),
+        Measure(case + "CPU", spent, " s", PLAN_SECONDS, "≤"),
+        Measure(case + "lines printed", len(done.stdout.splitlines()), "", 200, "≤"),
     ]
-
-
-def _profiles(catalogue: Catalogue, draws: int, seed: int) -> Units:
-    """Σ t = 1 in ticks of 2^-40."""
-    shares = np.random.default_rng(seed).dirichlet(np.ones(len(catalogue.attributes)), draws)
-    return (shares * 2**40).astype(np.int64)
-
-
-def draw(rows: pl.DataFrame, name: str, folder: Path) -> None:
-    """Medians over the draws, one panel a measure, as SVG and PNG."""
-    ways = [*OBJECTIVES, BASELINE, BOUND]
-    medians = rows.group_by("epsilon", "way", maintain_order=True).agg(pl.col(METRICS).median())
-    titles = {"mae": "MAE, overall", "mse": "MSE, overall", "mael": "MAEL, per attribute", "kl": "KL, per attribute"}
-    panels = []
-    for metric, title in titles.items():
-        log = metric in {"mae", "mse"}
-        values = [
-            {"ε": e, "way": way, "loss": loss} for e, way, loss in medians.select("epsilon", "way", metric).rows()
-        ]
-        shown = [row for row in values if not log or row["loss"] > 0]
-        panels.append(
-            alt.Chart(alt.InlineData(values=shown), title=f"{name}: {title}", width=300, height=210)
-            .mark_line(point={"size": 28})
-            .encode(
-                x=alt.X("ε:Q", title="ε of the provider"),
-                y=alt.Y(
-                    "loss:Q",
-                    title=None,
-                    axis=alt.Axis(tickCount=5, format="~s" if log else "~g", gridOpacity=0.5),
-                    scale=alt.Scale(type="log" if log else "linear", nice=False, zero=not log),
-                ),
-                color=alt.Color(
-                    "way:N",
-                    title="minimised",
-                    legend=alt.Legend(symbolType="stroke", symbolSize=400, symbolStrokeWidth=2),
-                    scale=alt.Scale(domain=ways, range=list(COLOURS)),
-                ),
-                strokeDash=alt.StrokeDash("way:N", scale=alt.Scale(domain=ways, range=list(DASHES))),
-            )
-        )
-    chart: Any = alt.vconcat(alt.hconcat(*panels[:2]), alt.hconcat(*panels[2:]))
-    content = chart.to_dict(validate=False)
-    (folder / f"aggregates-{name}.svg").write_text(vl_convert.vegalite_to_svg(content, allowed_base_urls=[]))
-    (folder / f"aggregates-{name}.png").write_bytes(vl_convert.vegalite_to_png(content, scale=2, allowed_base_urls=[]))
 
 
 def scale() -> list[Measure]:

@@ -38,7 +38,7 @@ class Measure:
 
 def cpu_medians(candidates: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """Median CPU seconds of each candidate; the rounds interleave, so that a slow minute hits all alike."""
-    return medians({name: partial(_cpu_seconds, run) for name, run in candidates.items()}, rounds)
+    return medians({name: partial(cpu_seconds, run) for name, run in candidates.items()}, rounds)
 
 
 def medians(timed: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
@@ -50,7 +50,7 @@ def medians(timed: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, 
     return {name: median(seconds) for name, seconds in taken.items()}
 
 
-def _cpu_seconds(run: Callable[[], object]) -> float:
+def cpu_seconds(run: Callable[[], object]) -> float:
     start = time.process_time()
     run()
     return time.process_time() - start

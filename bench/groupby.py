@@ -1,4 +1,4 @@
-"""What privacy costs: the whole release of 1 M users against a plain GROUP BY of the same columns."""
+"""What privacy costs: the whole release of 10 M users against a plain GROUP BY of the same columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.common import Measure, publish
 from bench.scale import release
 from bench.source import CELLS, write_source
 
-USERS = 1_000_000
+USERS = 10_000_000
 ROUNDS = 7
 QUERY = Path(__file__).with_suffix(".sql")
 

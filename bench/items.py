@@ -118,7 +118,7 @@ def _msnbc() -> list[Measure]:
     ]
 
 
-def _made_up() -> tuple[np.ndarray, np.ndarray]:
+def made_up() -> tuple[np.ndarray, np.ndarray]:
     """Zipf-like items, about 8 a transaction, as offsets and items."""
     rng = np.random.default_rng(42)
     chance = 0.5 / np.arange(1, ITEMS + 1) ** 0.8
@@ -132,13 +132,13 @@ def _made_up() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _large() -> list[Measure]:
-    truth = Columns.of_sets(*_made_up(), ITEMS, empty="keep")
+    truth = Columns.of_sets(*made_up(), ITEMS, empty="keep")
     channels = ItemChannels.symmetric((95 * (1 << 64) // 100,) * ITEMS)
     return _mined("1 M × 1,000: ", truth, channels, Search(0.01, 3), SECONDS)
 
 
 def _sampled() -> list[Measure]:
-    offsets, items = _made_up()
+    offsets, items = made_up()
     truth = np.bincount(items, minlength=ITEMS) / ROWS
     sampling = SetSampling.for_budget(ITEMS, 12, Fraction(2))
     found: list[np.ndarray] = []

@@ -19,7 +19,7 @@ PLAIN_CHUNKS = (1 << 10, 1 << 13, CHUNK)  # ours and the two that suit float arr
 SOURCE_WORDS = 1 << 16
 SOURCE_CALLS = 4_000
 ROUNDS = 9
-REQUIRED = 2.0
+REQUIRED = 6.0
 
 
 class CountedKeystream(Keystream):

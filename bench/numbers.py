@@ -1,11 +1,10 @@
-"""Numbers: reports a second beside plain NumPy and a peer's Laplace noise, and memory that does not grow with users."""
+"""Numbers: reports a second beside plain NumPy and peers' Laplace noise, and memory that does not grow with users."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-import venv
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -13,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.common import ROOT, Measure, cpu_medians, publish
+from bench.common import ROOT, Measure, cpu_seconds, medians, publish
+from bench.peers import interpreter
 from pldp.number_plan import NumbersPlan
 from pldp.number_reports import count_numbers, report_numbers
 from pldp.numeric.domain import CODES, Codes, Floats
@@ -29,10 +29,16 @@ PARTITION = 1 << 16
 LARGE = (1_000_000, 10_000_000)
 ROUNDS = 7
 CHUNKS = (1 << 12, 1 << 16, USERS)  # the one that suits plain NumPy best counts
-REQUIRED = {"pm": 1.0, "duchi": 1.0}
+REQUIRED = {"pm": 1.0, "duchi": 1.0, "hm": 1.0}
 MEMORY_RATIO = 1.2
-PEER, PEER_USERS = "diffprivlib", 20_000
-PEER_PACKAGES = ("diffprivlib==0.6.6", "scikit-learn<1.7")  # it imports what 1.7 has no more
+REQUIRED_OF_PEERS = 10.0
+PEERS: dict[str, tuple[tuple[str, ...], int]] = {
+    "diffprivlib": (("diffprivlib==0.6.6", "scikit-learn<1.7"), 20_000),  # it imports what 1.7 has no more
+    "python-dp": (("python-dp==1.1.5",), 20_000),
+    "opendp": (("opendp==0.16.0",), 4_000),
+}
+"""What to install, and how many values a round bears. None has PM, Duchi or HM; all have Laplace noise, the yardstick
+of the papers too. pure-ldp and multi-freq-ldpy have frequencies only. So plain NumPy stands for PM, Duchi and HM."""
 HERE = Path(__file__).resolve().parent
 
 
@@ -43,17 +49,28 @@ def main() -> bool:
     epsilon = TOTAL / 3
     stream = Keystream.secure()
     runs: dict[str, Callable[[], object]] = {
-        name: partial(MECHANISMS[name].for_budget(epsilon).perturb, codes, stream) for name in ("pm", "duchi", "hm")
+        name: partial(MECHANISMS[name].for_budget(epsilon).perturb, codes, stream)
+        for name in ("pm", "duchi", "hm", "laplace")
     }
     for chunk in CHUNKS:
         runs[f"plain pm {chunk}"] = partial(_chunks, _plain_pm, x, float(epsilon), chunk)
         runs[f"plain duchi {chunk}"] = partial(_chunks, _plain_duchi, x, float(epsilon), chunk)
+        runs[f"plain hm {chunk}"] = partial(_chunks, _plain_hm, x, float(epsilon), chunk)
     plan = _plan()
     many = rng.integers(0, CODES + 1, (ATTRIBUTES, PARTITION), dtype=np.uint32)
     runs["whole"] = partial(_whole, plan, many, (many & np.uint32(1)).astype(np.float32), stream)
-    taken = cpu_medians(runs, ROUNDS)
+    peers = {name: _Peer(name) for name in PEERS}
+    try:
+        taken = medians(
+            {name: partial(cpu_seconds, run) for name, run in runs.items()}
+            | {name: peer.seconds_a_report for name, peer in peers.items()},
+            ROUNDS,
+        )
+    finally:
+        for peer in peers.values():
+            peer.stop()
     measures = []
-    for name in ("pm", "duchi"):
+    for name in ("pm", "duchi", "hm"):
         plain = min(taken[f"plain {name} {chunk}"] for chunk in CHUNKS)
         measures += [
             Measure(f"{name}: reports", USERS / taken[name], "/s"),
@@ -62,14 +79,19 @@ def main() -> bool:
         ]
     sampled = plan.levels[-1].sampled
     measures += [
-        Measure("hm: reports", USERS / taken["hm"], "/s"),
+        Measure("laplace: reports", USERS / taken["laplace"], "/s"),
         Measure(
             f"sample {sampled} of {ATTRIBUTES}, deal, report, tally: users × sampled",
             PARTITION * sampled / taken["whole"],
             "/s",
         ),
-        *_peer(USERS / taken["pm"]),
     ]
+    for name in PEERS:
+        measures.append(Measure(f"{name}: Laplace, reports", 1 / taken[name], "/s"))
+        measures += [
+            Measure(f"{ours}: ours / {name}", taken[name] * USERS / taken[ours], "×", REQUIRED_OF_PEERS)
+            for ours in ("pm", "duchi", "hm", "laplace")
+        ]
     small, large = (_peak(users) for users in LARGE)
     measures += [
         Measure("1 M users: peak memory above idle", small, "B"),
@@ -114,33 +136,37 @@ def _plain_pm(x: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
     return np.where(inside, left + u * (c - 1), outside)
 
 
+def _plain_hm(x: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
+    pm = rng.random(x.size) < 1 - np.exp(-epsilon / 2)
+    return np.where(pm, _plain_pm(x, epsilon, rng), _plain_duchi(x, epsilon, rng))
+
+
 def _plain_duchi(x: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
     power = np.exp(epsilon)
     b = (power + 1) / (power - 1)
     return np.where(rng.random(x.size) < 0.5 + x / (2 * b), b, -b)
 
 
-def _peer(ours: float) -> list[Measure]:
-    """The peer perturbs one value a call, in an environment of its own; left out where it cannot be installed."""
-    python = HERE / ".venvs" / PEER / "bin" / "python"
-    if not python.exists():
-        venv.create(python.parents[1], with_pip=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *PEER_PACKAGES], check=False)
-    code = (
-        "import time, json, numpy as np\n"
-        "from diffprivlib.mechanisms import Laplace\n"
-        f"m = Laplace(epsilon={float(TOTAL / 3)}, sensitivity=2)\n"
-        f"x = np.random.default_rng(1).uniform(-1, 1, {PEER_USERS}).tolist()\n"
-        "t = time.process_time()\n"
-        "for v in x: m.randomise(v)\n"
-        "print(json.dumps(time.process_time() - t))\n"
-    )
-    done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        print(f"bench: {PEER} cannot be installed here and is left out.", file=sys.stderr)
-        return []
-    theirs = PEER_USERS / float(json.loads(done.stdout.splitlines()[-1]))
-    return [Measure(f"{PEER}: Laplace, reports", theirs, "/s"), Measure(f"pm: ours / {PEER}", ours / theirs, "×", 10.0)]
+class _Peer:
+    """A peer's process, kept alive over the rounds."""
+
+    def __init__(self, name: str) -> None:
+        command = [str(interpreter(name, PEERS[name][0])), "-P", str(HERE / "number_peer_worker.py"), name]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._users = PEERS[name][1]
+        self.seconds_a_report(100)  # imports
+
+    def seconds_a_report(self, users: int | None = None) -> float:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{float(TOTAL / 3)} {users or self._users}\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline()) / (users or self._users)
+
+    def stop(self) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait()
 
 
 def _peak(users: int) -> int:

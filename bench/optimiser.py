@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 
 from bench.common import Measure, cpu_medians, medians, publish
-from bench.peers import Peer, _interpreter
+from bench.peers import interpreter
 from pldp.aggregates.budgets import allocate, caps, to_ticks, turning_point
 from pldp.aggregates.catalogue import Catalogue, Units
 from pldp.aggregates.objectives import MAE, MSE, Objective
@@ -20,7 +20,7 @@ from pldp.aggregates.release import Mechanism
 from pldp.randomness import Keystream
 
 HERE = Path(__file__).resolve().parent
-LAYER = Peer("cvxpy", ("cvxpy", "clarabel"), 50, {})
+LAYER, LAYER_PROFILES = "cvxpy", 50
 ATTRIBUTES = 18
 ITEMS = 300
 PROFILES = 10_000
@@ -37,7 +37,8 @@ def main() -> bool:
     rng = np.random.default_rng(42)
     catalogue = _catalogue(rng)
     budgets = (rng.dirichlet(np.ones(ATTRIBUTES), PROFILES) * 2**40).astype(np.int64)
-    command = [str(_interpreter(LAYER)), str(HERE / "optimiser_worker.py")]
+    # -P: the worker's own folder has a module named numbers, which would stand in for the standard one.
+    command = [str(interpreter(LAYER, (LAYER, "clarabel"))), "-P", str(HERE / "optimiser_worker.py")]
     worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         measures = [one for objective in (MAE, MSE) for one in _solves(catalogue, budgets, objective, worker)] + _noise(
@@ -50,7 +51,7 @@ def main() -> bool:
     note = (
         f"ε = {float(EPSILON)}, {ATTRIBUTES} attributes, {len(catalogue.rows)} binding rows, Σ t = 1 drawn from "
         f"Dirichlet(1), {PROFILES:,} profiles, CPU seconds, medians of {ROUNDS} interleaved rounds. cvxpy with "
-        f"Clarabel: compiled once, then {LAYER.users} profiles as parameters. NumPy: laplace() with the same scales."
+        f"Clarabel: compiled once, then {LAYER_PROFILES} profiles as parameters. NumPy: laplace() with the same scales."
     )
     return publish("optimiser", "Aggregates: optimiser and noise", measures, note)
 
@@ -70,7 +71,7 @@ def _solves(catalogue: Catalogue, budgets: Units, objective: Objective, worker: 
     found = allocate(catalogue, budgets, epsilon, objective)
     cap = caps(catalogue, budgets).astype(np.float64)
     ratio = np.minimum(epsilon / turning_point(catalogue, budgets), 1)
-    few = slice(0, LAYER.users)
+    few = slice(0, LAYER_PROFILES)
     scale = cap[few] * (ratio[few] / epsilon)[:, None]
     weights = cap[few] ** -objective.power
     problem = {
@@ -89,7 +90,7 @@ def _solves(catalogue: Catalogue, budgets: Units, objective: Objective, worker: 
 
     def layer() -> float:
         answers.append(_ask(worker, problem))
-        return float(answers[-1]["seconds"]) / LAYER.users
+        return float(answers[-1]["seconds"]) / LAYER_PROFILES
 
     taken = medians({"ours": ours, "cvxpy": layer}, ROUNDS)
     mine = found.ticks[few] / (cap[few] * ratio[few, None])

@@ -54,7 +54,7 @@ PEERS = (
         "pure-ldp",
         ("pure-ldp==1.2.0", "scikit-learn", "statsmodels", "xxhash<4"),
         {"krr": 200_000, "brr": 20_000, "oue": 20_000, "olh": 5_000},
-        {16: 250, 100: 45},
+        {16: 450, 100: 65},
     ),
     Peer(
         "multi-freq-ldpy",
@@ -70,7 +70,8 @@ class Worker:
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
-        command = [str(_interpreter(peer)), str(HERE / "peer_worker.py"), peer.name]
+        # -P: a module beside the worker is named numbers, and would stand in for the standard one.
+        command = [str(interpreter(peer.name, peer.packages)), "-P", str(HERE / "peer_worker.py"), peer.name]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def seconds_a_user(self, protocol: str, size: int, users: int) -> float:
@@ -91,15 +92,15 @@ class Worker:
         self._process.wait()
 
 
-def _interpreter(peer: Peer) -> Path:
-    """The peer's Python; the environment is made on first use and marked only when complete."""
-    folder = HERE / ".venvs" / peer.name
+def interpreter(name: str, packages: Sequence[str]) -> Path:
+    """A peer's Python; the environment is made on first use and marked only when complete."""
+    folder = HERE / ".venvs" / name
     python, complete = folder / "bin" / "python", folder / "complete"
-    if not complete.exists() or complete.read_text() != "\n".join(peer.packages):
-        print(f"installing {peer.name} into {folder.relative_to(HERE.parent)}", file=sys.stderr)
+    if not complete.exists() or complete.read_text() != "\n".join(packages):
+        print(f"installing {name} into {folder.relative_to(HERE.parent)}", file=sys.stderr)
         venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-qq", *peer.packages], check=True)
-        complete.write_text("\n".join(peer.packages))
+        subprocess.run([str(python), "-m", "pip", "install", "-qq", *packages], check=True)
+        complete.write_text("\n".join(packages))
     return python
 
 

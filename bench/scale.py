@@ -1,19 +1,24 @@
-"""The whole release at 1 M and 10 M users: time, memory and disk, beyond what an idle process needs."""
+"""The whole release at 1 M, 10 M and 100 M users: time, memory and disk, beyond what an idle process needs."""
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.common import ROOT, Measure, publish
 from bench.source import CELLS, SIZES, write_source, write_spec
 
 WARM_UP_USERS = 1_000
 USERS = (1_000_000, 10_000_000)
+MANY = 100_000_000
 TIME_RATIO = 11.0
 MEMORY_RATIO = 1.2
 
@@ -25,28 +30,53 @@ class Cost:
     idle: int
     peak: int
     reports: int
+    cpu: float = 0.0
+    worker_peak: int = 0
+    """Of the largest worker process, where there are any."""
+    vault: int = 0
+    """Bytes of the vault and its partitions when all is counted."""
+    staged: float = 0.0
+    """Seconds in which any stage's function ran; the rest is orchestration."""
+    handed: float = 0.0
+    """Seconds in which a cluster worked."""
 
     @property
     def above_idle(self) -> int:
         return self.peak - self.idle
 
+    @property
+    def orchestration(self) -> float:
+        return 1 - self.staged / self.seconds
 
-def main() -> bool:
-    with tempfile.TemporaryDirectory(prefix="pldp-bench-") as folder:
-        small, large = (release(Path(folder), users) for users in USERS)
-    measures = [Measure("start-up and a release of 1,000 users", small.start_up, " s")]
-    for users, cost in zip(USERS, (small, large), strict=True):
-        case = f"{users // 1_000_000} M users: "
+
+def main(arguments: Sequence[str] = ()) -> bool:
+    parser = argparse.ArgumentParser(prog="python -m bench scale")
+    parser.add_argument("--users", type=int, nargs="+", default=[*USERS, MANY], help="how many; all sizes if not given")
+    sizes = sorted(parser.parse_args(arguments).users)
+    costs = {}
+    for users in sizes:
+        with tempfile.TemporaryDirectory(prefix="pldp-bench-") as folder:
+            costs[users] = release(Path(folder), users)
+    measures = [Measure("start-up and a release of 1,000 users", costs[sizes[0]].start_up, " s")]
+    for users, cost in costs.items():
+        case = f"{users / 1_000_000:g} M users: "
         measures += [
             Measure(case + "time", cost.seconds, " s"),
+            Measure(case + "CPU time", cost.cpu, " s"),
             Measure(case + "memory of the idle process", cost.idle, "B"),
             Measure(case + "peak memory above idle", cost.above_idle, "B"),
+            Measure(case + "vault and partitions on disk, per user", cost.vault / users, " B"),
             Measure(case + "reports on disk, per user and attribute", cost.reports / users / len(SIZES), " B"),
+            Measure(case + "time in which no stage ran", 100 * cost.orchestration, " %"),
         ]
-    measures += [
-        Measure("time, 10 M / 1 M", large.seconds / small.seconds, "×", TIME_RATIO, "≤"),
-        Measure("peak memory above idle, 10 M / 1 M", large.above_idle / small.above_idle, "×", MEMORY_RATIO, "≤"),
-    ]
+    for small, large in itertools.pairwise(sizes):
+        case = f", {large / 1_000_000:g} M / {small / 1_000_000:g} M"
+        a, b, scale = costs[small], costs[large], large / small / 10
+        measures += [
+            Measure("time" + case, b.seconds / a.seconds, "×", TIME_RATIO * scale, "≤"),
+            Measure("CPU time" + case, b.cpu / a.cpu, "×"),
+            Measure("peak memory above idle" + case, b.above_idle / a.above_idle, "×", MEMORY_RATIO, "≤"),
+        ]
     note = (
         f"{len(SIZES)} attributes, {CELLS} values. A fresh process each, which first releases {WARM_UP_USERS:,} users: "
         "idle is what it holds then, with every library loaded, and the time is that of the second release alone."
@@ -54,17 +84,24 @@ def main() -> bool:
     return publish("scale", "Scale", measures, note)
 
 
-def release(folder: Path, users: int) -> Cost:
+def release(
+    folder: Path,
+    users: int,
+    people: Callable[[Path, int], None] = write_source,
+    declare: Callable[[Path, Path, int], None] = write_spec,
+    runner: dict[str, Any] | None = None,
+) -> Cost:
     """Release a source of this many users in a fresh process with a home of its own."""
     specs = []
     for size in (WARM_UP_USERS, users):
         source, spec = folder / f"{size}.parquet", folder / f"{size}.yaml"
         if not source.exists():
-            write_source(source, size)
-        write_spec(spec, source, size)
+            people(source, size)
+        declare(spec, source, size)
         specs.append(str(spec))
-    command = [sys.executable, "-m", "bench.scale_worker", str(folder / f"{users}-home"), *specs]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    with tempfile.TemporaryDirectory(prefix="home-", dir=folder) as home:
+        command = [sys.executable, "-m", "bench.scale_worker", home, *specs, json.dumps(runner)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"the release of {users} users failed:\n{done.stderr[-4000:]}")
     return Cost(**json.loads(done.stdout.splitlines()[-1]))

@@ -2,49 +2,133 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import sys
 import threading
 import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-INTERVAL = 0.02
+INTERVAL = 0.05
+Ran = defaultdict[str, list[tuple[float, float]]]
+"""When a stage's function began and ended, by its name."""
+
+
+class Watch:
+    """Memory and CPU of this process and of the workers it starts, sampled; and when any stage's function ran."""
+
+    def __init__(self) -> None:
+        self.me = psutil.Process()
+        self.idle = self.peak = self.me.memory_info().rss
+        self.worker_peak = 0
+        self.began = self._seconds(self.me)
+        self.workers: dict[int, float] = {}
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._sample)
+        self.thread.start()
+
+    def _seconds(self, process: psutil.Process) -> float:
+        times = process.cpu_times()
+        return float(times.user + times.system)
+
+    def _sample(self) -> None:
+        while not self.stop.wait(INTERVAL):
+            self.peak = max(self.peak, self.me.memory_info().rss)
+            for worker in self.me.children(recursive=True):
+                try:
+                    if any("spawn_main" in word for word in worker.cmdline()):
+                        self.worker_peak = max(self.worker_peak, worker.memory_info().rss)
+                        self.workers[worker.pid] = self._seconds(worker)
+                except psutil.Error:
+                    continue  # it has just ended
+
+    def end(self) -> float:
+        """CPU seconds of all together."""
+        self.stop.set()
+        self.thread.join()
+        return self._seconds(self.me) - self.began + sum(self.workers.values())
 
 
 def main() -> None:
     home, tiny, spec = (Path(argument).resolve() for argument in sys.argv[1:4])
+    runner = json.loads(sys.argv[4]) if len(sys.argv) > 4 else None
     from tasks.home import Home
     from tasks.settings import settle
 
     Home(home).prepare()
     settle(home)
-    from flows.release import release
+    from tasks import stage
 
+    ran: Ran = defaultdict(list)
+    stage.guarded = functools.partial(_timed, stage.guarded, ran)
+    import flows.release as flow
+
+    vault = 0
+    forget = flow.forget_vault
+
+    def measured(run: Any, file: Any) -> None:
+        nonlocal vault
+        vault = _size(run.vault.parent)
+        forget(run, file)
+
+    flow.forget_vault = measured
     started = time.perf_counter()
-    release(tiny, home)  # imports every library and starts Prefect's server
+    flow.release(tiny, home)  # imports every library and starts Prefect's server
     start_up = time.perf_counter() - started
-    process = psutil.Process()
-    idle = peak = process.memory_info().rss
-    stop = threading.Event()
-
-    def watch() -> None:
-        nonlocal peak
-        while not stop.wait(INTERVAL):
-            peak = max(peak, process.memory_info().rss)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
+    ran.clear()
+    watch = Watch()
     started = time.perf_counter()
-    done = release(spec, home)
+    done = flow.release(spec, home, runner=runner)
     seconds = time.perf_counter() - started
-    stop.set()
-    watcher.join()
+    cpu = watch.end()
     if done.status != "published" or done.resumed:
         raise RuntimeError(f"the release was {done.status}")
-    reports = sum(path.stat().st_size for path in (home / "reports" / done.release_id).rglob("*.parquet"))
-    print(json.dumps({"seconds": seconds, "start_up": start_up, "idle": idle, "peak": peak, "reports": reports}))
+    cost = {
+        "seconds": seconds,
+        "cpu": cpu,
+        "start_up": start_up,
+        "idle": watch.idle,
+        "peak": watch.peak,
+        "worker_peak": watch.worker_peak,
+        "reports": _size(home / "reports" / done.release_id),
+        "vault": vault,
+        "staged": _covered(ran.values()),
+        "handed": _covered([ran["hand_over"]]),
+    }
+    print(json.dumps(cost))
+
+
+def _timed(guarded: Callable[..., Any], ran: Ran, function: Callable[..., Any]) -> Any:
+    shell = guarded(function)
+
+    @functools.wraps(function)
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return shell(*args, **kwargs)
+        finally:
+            ran[function.__name__].append((start, time.perf_counter()))
+
+    return timed
+
+
+def _covered(intervals: Iterable[list[tuple[float, float]]]) -> float:
+    """Seconds in which at least one was under way."""
+    total, until = 0.0, 0.0
+    for start, stop in sorted(itertools.chain(*intervals)):
+        total += max(0.0, stop - max(start, until))
+        until = max(until, stop)
+    return total
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 if __name__ == "__main__":

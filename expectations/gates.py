@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import great_expectations.expectations as gxe
-import numpy as np
 import pandas as pd
 
 from expectations.gate import Gate, exactly_once
 from expectations.hidden_gates import hidden_gates
-from expectations.number_gates import NumberEvidence, mean_p_values, number_gates
+from expectations.number_gates import NumberEvidence, mean_p_values, number_gates, quantiles_usable
+from expectations.shared import enough_users, errors_usable, everyone_counted, kept, tails
 from pldp.checks import unbiasedness
-from pldp.exact import float_above, log_above, within
 from pldp.hidden_histogram import moment_test
 from pldp.inference import Histogram
 from pldp.mechanisms.protocol import Floats
+from pldp.number_estimate import Distribution
 from pldp.plan import FAMILY, Plan
 from tasks.count import Support, Tally
 from tasks.estimate import LevelEstimates
@@ -42,6 +42,7 @@ class Evidence:
     rows: pd.DataFrame
     """The histogram rows as they will be published."""
     truth: dict[str, Floats] | None = None
+    binned: tuple[Distribution, ...] = ()
     numbers: NumberEvidence | None = None
 
 
@@ -53,7 +54,7 @@ def all_gates(evidence: Evidence) -> tuple[Gate, ...]:
         exact_epsilon(plan),
         *(histogram_gates(evidence) if plan.attributes else ()),
         *(number_gates(evidence.numbers) if evidence.numbers is not None else ()),
-        enough_users(evidence),
+        enough_users(evidence.n_users, plan.minimum_users),
     )
     return gates if evidence.truth is None else (*gates, unbiased(evidence, evidence.truth))
 
@@ -67,10 +68,13 @@ def histogram_gates(evidence: Evidence) -> tuple[Gate, ...]:
             else hidden_gates(plan, plan.hidden, evidence.supports)
         ),
         *((climbed(evidence.histograms),) if plan.recipe.method == "em" else ()),
-        errors_usable(evidence.rows),
+        errors_usable(evidence.rows, ("frequency", "ci_low", "ci_high", "unbiased_frequency"), "estimate"),
+        *((quantiles_usable(plan, evidence.binned),) if any(a.probabilities for a in plan.attributes) else ()),
         domains_complete(plan, evidence.rows),
         partitions_once(evidence),
-        everyone_counted(evidence),
+        everyone_counted(
+            [int(support.n.sum()) for support in evidence.supports], evidence.n_users, "Every attribute has"
+        ),
     )
 
 
@@ -107,33 +111,21 @@ def exact_epsilon(plan: Plan) -> Gate:
     if plan.numbers is not None:
         classes = [found for level in plan.numbers.levels for found in level.classes]
         spent += {(m.realised.worst_ratio, found.budget) for found in classes for m in found.mechanisms}
-    return Gate(
+    return kept(
         "exact_epsilon",
         "The exact worst-case ratio of every mechanism is at most e to its budget, compared as rational numbers.",
-        pd.DataFrame({"kept": [within(ratio, budget) for ratio, budget in spent]}),
-        (gxe.ExpectColumnValuesToBeInSet(column="kept", value_set=[True]),),
-        observed=max(log_above(ratio) / float_above(budget) for ratio, budget in spent),
-        bound=1.0,
+        spent,
     )
 
 
 def level_sums(evidence: Evidence) -> Gate:
-    tails = [
+    found = [
         protocol.total_tail(int(support.counts[i].sum()), int(support.n[i]))
         for attribute, support in zip(evidence.plan.attributes, evidence.supports, strict=True)
         for i, protocol in enumerate(attribute.protocols)
         if support.n[i] > 0
     ]
-    bound = FAMILY / 2 / len(tails)
-    return Gate(
-        "level_sums",
-        "Every level's estimates sum to one within what its noise allows.",
-        pd.DataFrame({"tail": tails}),
-        (gxe.ExpectColumnValuesToBeBetween(column="tail", min_value=bound),),
-        observed=min(tails),
-        bound=bound,
-        false_alarm=FAMILY / 2,
-    )
+    return tails("level_sums", "Every level's estimates sum to one within what its noise allows.", found, FAMILY / 2)
 
 
 def levels_agree(evidence: Evidence) -> Gate:
@@ -164,22 +156,6 @@ def climbed(histograms: tuple[Histogram, ...]) -> Gate:
     )
 
 
-def errors_usable(rows: pd.DataFrame) -> Gate:
-    columns = ("frequency", "standard_error", "ci_low", "ci_high", "unbiased_frequency")
-    finite = rows.loc[:, list(columns)].replace([np.inf, -np.inf], np.nan)
-    return Gate(
-        "errors_usable",
-        "Every estimate is finite and has a positive, finite standard error.",
-        finite,
-        (
-            *(gxe.ExpectColumnValuesToNotBeNull(column=column) for column in columns),
-            gxe.ExpectColumnValuesToBeBetween(column="standard_error", min_value=0.0, strict_min=True),
-        ),
-        observed=float(finite["standard_error"].min(skipna=False)),
-        bound=0.0,
-    )
-
-
 def domains_complete(plan: Plan, rows: pd.DataFrame) -> Gate:
     declared = [(attribute.name, value) for attribute in plan.attributes for value in attribute.values]
     return exactly_once(
@@ -203,30 +179,6 @@ def partitions_once(evidence: Evidence) -> Gate:
         f"Every partition of every attribute{'' if hidden else ' and level'} was counted exactly once.",
         expected,
         ((tally.attribute, tally.level, tally.partition) for tally in evidence.tallies),
-    )
-
-
-def everyone_counted(evidence: Evidence) -> Gate:
-    totals = [int(support.n.sum()) for support in evidence.supports]
-    return Gate(
-        "everyone_counted",
-        "Every attribute has exactly one report from every user.",
-        pd.DataFrame({"n_reports": totals}),
-        (gxe.ExpectColumnValuesToBeInSet(column="n_reports", value_set=[evidence.n_users]),),
-        observed=float(min(totals)),
-        bound=float(evidence.n_users),
-    )
-
-
-def enough_users(evidence: Evidence) -> Gate:
-    minimum = evidence.plan.minimum_users
-    return Gate(
-        "enough_users",
-        "At least as many users took part as the spec asks for.",
-        pd.DataFrame({"n_users": [evidence.n_users]}),
-        (gxe.ExpectColumnValuesToBeBetween(column="n_users", min_value=minimum),),
-        observed=float(evidence.n_users),
-        bound=float(minimum),
     )
 
 

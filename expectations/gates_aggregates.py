@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from expectations.gate import Gate, exactly_once
+from expectations.shared import enough_users, errors_usable, everyone_counted, kept, tails
 from pldp.aggregates.budgets import TICK_BITS
 from pldp.aggregates.catalogue import Units
 from pldp.aggregates.checks import noise_tails
 from pldp.aggregates.plan import RESIDUAL, AggregatesPlan
 from pldp.aggregates.totals import Sums
-from pldp.exact import float_above, log_above, within
 from tasks.aggregates.totals import ItemTally
 
 TRUTH_ALPHA = 0.01
@@ -47,64 +47,44 @@ def aggregate_gates(evidence: ItemEvidence) -> tuple[Gate, ...]:
         overall_epsilon(plan),
         pooled_epsilon(plan),
         optimal(plan),
-        errors_usable(evidence.rows),
+        errors_usable(evidence.rows, ("total", "ci_low", "ci_high"), "total"),
         totals_complete(plan, evidence.rows),
         partitions_once(evidence),
-        everyone_counted(evidence),
-        enough_users(evidence),
+        everyone_counted(
+            [int(sums.users.sum()) for sums in evidence.sums.values()], evidence.n_users, "Every provider has"
+        ),
+        enough_users(evidence.n_users, plan.minimum_users),
     )
     return gates if evidence.truth is None else (*gates, totals_true(evidence, evidence.truth))
 
 
 def attribute_epsilon(plan: AggregatesPlan) -> Gate:
-    mechanisms = plan.mechanisms
-    spent = [
-        pair
-        for provider in plan.providers
-        for number, profile in enumerate(plan.profiles)
-        for pair in zip(mechanisms[provider.name].attribute_ratios(number), profile.budgets, strict=True)
-    ]
-    return _kept(
+    budgets = [profile.budgets for profile in plan.profiles]
+    spent = [pair for mechanism in plan.mechanisms.values() for pair in mechanism.tightest(budgets)]
+    return kept(
         "attribute_epsilon",
-        "Towards every provider, the exact worst-case ratio of one item on every attribute is at most e to the user's "
-        "budget for it, compared as rational numbers.",
+        f"Towards every provider, the exact worst-case ratio of {plan.protected} on every attribute is at most e to "
+        "the user's budget for it, compared as rational numbers.",
         spent,
     )
 
 
 def overall_epsilon(plan: AggregatesPlan) -> Gate:
-    mechanisms = plan.mechanisms
-    spent = [
-        (mechanisms[provider.name].overall_ratio(number), provider.epsilon)
-        for provider in plan.providers
-        for number in range(len(plan.profiles))
-    ]
-    return _kept(
+    spent = [(plan.worst_ratio(provider.name), provider.epsilon) for provider in plan.providers]
+    return kept(
         "overall_epsilon",
-        "The exact worst-case ratio of one item over all attributes together is at most e to the provider's epsilon, "
-        "compared as rational numbers.",
+        f"The exact worst-case ratio of {plan.protected} over all attributes together is at most e to the provider's "
+        "epsilon, compared as rational numbers, whatever the profile.",
         spent,
     )
 
 
 def pooled_epsilon(plan: AggregatesPlan) -> Gate:
-    return _kept(
+    return kept(
         "pooled_epsilon",
-        "All providers together learn no more about one item than the sum of their budgets, which is what was recorded "
-        "as spent.",
+        f"All providers together learn no more about {plan.protected} than the sum of their budgets, which is what was "
+        "recorded as spent.",
         [(plan.pooled_ratio, plan.worst_total)],
-    )
-
-
-def _kept(name: str, sentence: str, spent: Spent) -> Gate:
-    pairs = list(spent)
-    return Gate(
-        name,
-        sentence,
-        pd.DataFrame({"kept": [within(ratio, budget) for ratio, budget in pairs]}),
-        (gxe.ExpectColumnValuesToBeInSet(column="kept", value_set=[True]),),
-        observed=max(log_above(ratio) / float_above(budget) for ratio, budget in pairs),
-        bound=1.0,
     )
 
 
@@ -112,7 +92,8 @@ def optimal(plan: AggregatesPlan) -> Gate:
     residuals = [service.residual for provider in plan.providers for service in provider.services]
     return Gate(
         "optimal",
-        "Every profile's budgets are spent best: its optimality conditions hold to a relative 1e-8.",
+        "Every profile's budgets are spent best: its optimality conditions hold to a relative 1e-8, before spends are "
+        "rounded down.",
         pd.DataFrame({"residual": residuals}),
         (
             gxe.ExpectColumnValuesToNotBeNull(column="residual"),
@@ -120,22 +101,6 @@ def optimal(plan: AggregatesPlan) -> Gate:
         ),
         observed=max(residuals),
         bound=RESIDUAL,
-    )
-
-
-def errors_usable(rows: pd.DataFrame) -> Gate:
-    columns = ("total", "standard_error", "ci_low", "ci_high")
-    finite = rows.loc[:, list(columns)].replace([np.inf, -np.inf], np.nan)
-    return Gate(
-        "errors_usable",
-        "Every total is finite and has a positive, finite standard error.",
-        finite,
-        (
-            *(gxe.ExpectColumnValuesToNotBeNull(column=column) for column in columns),
-            gxe.ExpectColumnValuesToBeBetween(column="standard_error", min_value=0.0, strict_min=True),
-        ),
-        observed=float(finite["standard_error"].min(skipna=False)),
-        bound=0.0,
     )
 
 
@@ -160,45 +125,15 @@ def partitions_once(evidence: ItemEvidence) -> Gate:
     )
 
 
-def everyone_counted(evidence: ItemEvidence) -> Gate:
-    counted = [int(sums.users.sum()) for sums in evidence.sums.values()]
-    return Gate(
-        "everyone_counted",
-        "Every provider has exactly one report from every user.",
-        pd.DataFrame({"n_reports": counted}),
-        (gxe.ExpectColumnValuesToBeInSet(column="n_reports", value_set=[evidence.n_users]),),
-        observed=float(min(counted)),
-        bound=float(evidence.n_users),
-    )
-
-
-def enough_users(evidence: ItemEvidence) -> Gate:
-    minimum = evidence.plan.minimum_users
-    return Gate(
-        "enough_users",
-        "At least as many users took part as the spec asks for.",
-        pd.DataFrame({"n_users": [evidence.n_users]}),
-        (gxe.ExpectColumnValuesToBeBetween(column="n_users", min_value=minimum),),
-        observed=float(evidence.n_users),
-        bound=float(minimum),
-    )
-
-
 def totals_true(evidence: ItemEvidence, truth: Units) -> Gate:
     plan = evidence.plan
-    tails = np.concatenate(
-        [
-            noise_tails(sums.reports - truth, plan.mechanisms[name].ticks / float(1 << TICK_BITS), sums.users)
-            for name, sums in evidence.sums.items()
-        ]
-    )
-    bound = TRUTH_ALPHA / tails.size
-    return Gate(
+    found = [
+        noise_tails(sums.reports - truth, plan.mechanisms[name].ticks / float(1 << TICK_BITS), sums.users)
+        for name, sums in evidence.sums.items()
+    ]
+    return tails(
         "totals_true",
         "The totals differ from the truth by no more than their noise explains, every attribute and provider.",
-        pd.DataFrame({"tail": tails}),
-        (gxe.ExpectColumnValuesToBeBetween(column="tail", min_value=bound),),
-        observed=float(tails.min()),
-        bound=bound,
-        false_alarm=TRUTH_ALPHA,
+        np.concatenate(found).tolist(),
+        TRUTH_ALPHA,
     )

@@ -12,6 +12,7 @@ from scipy.stats import norm
 from expectations.gate import Gate, exactly_once
 from pldp.inference import Recipe
 from pldp.mechanisms.protocol import Counts
+from pldp.number_estimate import Distribution
 from pldp.number_plan import NumbersPlan
 from pldp.plan import FAMILY, Plan
 from tasks.numbers import NumberResults
@@ -138,6 +139,23 @@ def numbers_counted(evidence: NumberEvidence) -> Gate:
         (gxe.ExpectColumnValuesToBeInSet(column="off", value_set=[0.0]),),
         observed=float(max(map(abs, off))),
         bound=0.0,
+    )
+
+
+def quantiles_usable(plan: Plan, binned: tuple[Distribution, ...]) -> Gate:
+    declared = [(attribute.name, p) for attribute in plan.attributes for p in attribute.probabilities]
+    usable = [
+        (found.attribute, q.probability)
+        for found in binned
+        for q in found.quantiles
+        if np.isfinite((q.quantile, q.ci_low, q.ci_high, q.standard_error)).all() and q.standard_error > 0
+    ]
+    return exactly_once(
+        "quantiles_usable",
+        "Every declared quantile of a binned number is published exactly once, finite and with a positive, finite "
+        "standard error.",
+        declared,
+        usable,
     )
 
 

@@ -9,15 +9,29 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from flows import cli_analyst, cli_recycle
-from flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, err, out, print_json
+from flows import cli_analyst, cli_levels, cli_recycle, cli_reports, cli_reproduce, cli_show
+from flows.options import (
+    DEFAULT_HOME,
+    HomeOption,
+    JsonOption,
+    MemoryOption,
+    RunnerOption,
+    WorkersOption,
+    err,
+    given_runner,
+    out,
+    print_json,
+)
 from pldp import __version__
 from pldp.errors import GateFailed, PldpError
+
+if TYPE_CHECKING:
+    from tasks.specfile import Given
 
 app = typer.Typer(
     name="pldp",
@@ -70,17 +84,21 @@ def release(
         str, typer.Option(help="Schedule slot: another slot is another release and spends again.")
     ] = "manual",
     wait: Annotated[bool, typer.Option(help="Wait for a release that is running in this home.")] = False,
+    runner: RunnerOption = None,
+    workers: WorkersOption = None,
+    memory: MemoryOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Perturb, estimate, validate and publish one release. The same spec, source and slot resume."""
-    home = _prepare(home, spec)
+    given = given_runner(runner, workers, memory)
+    home = _prepare(home, spec, given)
     from flows import release as flow
     from flows.progress import shown
     from flows.render import show_release
     from tasks.results import read_release
 
     with shown(err):
-        done = flow.release(spec, home, slot=slot, source=source, wait=wait)
+        done = flow.release(spec, home, slot=slot, source=source, wait=wait, runner=given)
     found = read_release(home, done.release_id)
     if as_json:
         print_json(found.as_json())
@@ -97,7 +115,9 @@ def release(
 @app.command()
 def evaluate(
     spec: SpecArgument,
-    repeat: Annotated[int, typer.Option(min=0, help="Repetitions of the exact aggregate sampler.")] = 1000,
+    repeat: Annotated[
+        int | None, typer.Option(min=0, help="Repetitions; 1000 of histograms, 20 of items unless given.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Make the evaluation repeatable.")] = None,
     keep_levels: Annotated[
         bool, typer.Option(help="Repeat with users' own levels instead of dealing them afresh.")
@@ -107,24 +127,18 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Compare estimates with the truth. Stays on the vault's side; never publishes."""
-    home = _prepare(home, spec)
-    from tasks.specfile import AGGREGATES, kind_of
-
-    if kind_of(spec) == AGGREGATES:
-        from flows.cli_aggregates import evaluate_items
-
-        evaluate_items(spec, home, seed, source, as_json)
-        return
+    home = _prepare(home, spec, evaluation=True)
     from flows import evaluate as flow
+    from flows.consoles import console_for
     from flows.progress import shown
-    from flows.render import evaluation_json, show_evaluation
+    from flows.render import show_evaluation
 
     with shown(err):
         done = flow.evaluate(spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, source=source)
     if as_json:
-        print_json(evaluation_json(done))
+        print_json(done.as_json())
     else:
-        show_evaluation(out, done)
+        show_evaluation(out, done, console_for(spec).show_study)
     if not all(verdict.passed for verdict in done.verdicts):
         raise GateFailed(f"A gate failed in evaluation {done.evaluation_id}. Evaluations are never published.")
 
@@ -138,72 +152,15 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Predict errors and budgets from the spec alone."""
-    from flows.forecast import forecast
-    from flows.render import show_forecast
-    from tasks.specfile import AGGREGATES, kind_of, load_spec
+    from flows.consoles import console_for
+    from tasks.kinds import load_any
 
-    if kind_of(spec) == AGGREGATES:
-        from flows.cli_aggregates import plan_items
-
-        plan_items(spec, target_error, as_json)
-        return
-    found = forecast(load_spec(spec), target_error)
+    console = console_for(spec)
+    found = console.forecast(load_any(spec), target_error)
     if as_json:
         print_json(found.as_json())
     else:
-        show_forecast(out, found)
-
-
-@app.command()
-def validate(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """Check a release's gates and its plan's hash; exit code 1 when anything fails."""
-    from flows.render import show_validations
-    from tasks.results import read_release
-
-    found = read_release(home, release_id)
-    if as_json:
-        print_json(found.validations.to_dicts())
-    else:
-        show_validations(out, found)
-    if not found.valid:
-        raise GateFailed(f"Release {found.release_id} fails: {found.failed_gates()}.")
-
-
-@app.command()
-def show(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """Show a release: histograms with errors, budgets, gates."""
-    from flows.render import show_release
-    from tasks.results import read_release
-
-    found = read_release(home, release_id)
-    if as_json:
-        print_json(found.as_json())
-    else:
-        show_release(out, found, home)
-
-
-@app.command()
-def page(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME) -> None:
-    """Build a release's page again, and the index of all releases; print the page's path."""
-    from tasks.page import build_page
-
-    out.print(str(build_page(home.resolve(), release_id)), markup=False, highlight=False, soft_wrap=True)
-
-
-@app.command()
-def releases(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """List the releases of a home, and what they spent."""
-    from flows.render import show_failures, show_releases
-    from tasks.failures import read_failures
-    from tasks.home import Home
-    from tasks.results import list_releases
-
-    found = list_releases(home)
-    if as_json:
-        print_json(found.to_dicts())
-    else:
-        show_releases(out, found, home)
-        show_failures(out, read_failures(Home(home)))
+        console.show_forecast(out, found)
 
 
 @app.command()
@@ -236,13 +193,13 @@ def sample(
     out.print(f"Spec {spec}, data {data}. Next: pldp release {spec}", highlight=False, soft_wrap=True)
 
 
-def _prepare(home: Path, spec: Path) -> Path:
+def _prepare(home: Path, spec: Path, runner: Given = None, *, evaluation: bool = False) -> Path:
     """Refuse a bad spec before anything starts, make the home, and settle Prefect's settings before its import."""
-    from tasks.aggregates.file import load_any
     from tasks.home import Home
+    from tasks.kinds import load_any
     from tasks.settings import settle
 
-    load_any(spec)
+    load_any(spec, runner=runner, evaluation=evaluation)
     home = home.resolve()
     Home(home).prepare()
     settle(home)
@@ -254,8 +211,12 @@ def _say(label: str, style: str, message: str) -> None:
     err.print(Text.assemble((label, style), f" {message}"), soft_wrap=True)
 
 
+app.add_typer(cli_show.app)
 app.add_typer(cli_analyst.app)
+app.add_typer(cli_levels.app)
 app.add_typer(cli_recycle.app)
+app.add_typer(cli_reports.app)
+app.add_typer(cli_reproduce.app)
 
 
 if __name__ == "__main__":

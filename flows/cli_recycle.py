@@ -21,7 +21,7 @@ def recycle(
     as_json: JsonOption = False,
 ) -> None:
     """Estimate from reports of at most BUDGET each; weaker-protected ones are perturbed again, once and for all."""
-    from flows.render import show_histograms
+    from flows.render_histograms import histogram_tables
     from pldp.exact import parse_ratio
     from tasks.home import Home
     from tasks.recycle import recycle as make
@@ -39,6 +39,7 @@ def recycle(
     if as_json:
         print_json({**found.statement, "histograms": found.histograms.to_dicts()})
         return
-    show_histograms(out, found.histograms)
+    for table in histogram_tables(found.histograms):
+        out.print(table)
     out.print(f"Every report behind these keeps ε = {float(wanted):g} or less.", highlight=False)
     out.print(f"Written   {', '.join(str(path) for path in written)}", highlight=False, soft_wrap=True)

@@ -15,13 +15,15 @@ from pldp.exact import float_above
 from tasks.aggregates.file import AggregatesFile
 from tasks.aggregates.tables import item_budget_rows, loss_rows
 
+SHOWN_PROFILES = 6
+
 
 @dataclass(frozen=True)
 class AggregatesForecast:
     plan: AggregatesPlan
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
-    """Where a provider's epsilon is more than the profiles' budgets can use."""
+    """What an author may not have meant: an epsilon that cannot be used, a default that is not the strictest."""
     budgets: pl.DataFrame
     errors: pl.DataFrame
     """Provider × attribute: the standard error of the total, and of one user's aggregate on average."""
@@ -64,13 +66,10 @@ def forecast_aggregates(file: AggregatesFile, target_error: float | None = None)
                 }
             )
         )
-    shares = ", ".join(
-        f"{name} {share:.0%}" for name, share in zip(plan.profile_names, plan.expected_shares, strict=True)
-    )
-    unit = "one occurrence of an item" if plan.cap is None else f"an item, of which at most {plan.cap} count"
+    counted = "" if plan.cap is None else f", of whose occurrences at most {plan.cap} count"
     assumptions = (
-        f"{plan.expected_users:,} users; profiles: {shares}",
-        f"the unit is {unit}",
+        f"{plan.expected_users:,} users; {_expected(plan)}",
+        f"the unit is {plan.protected}{counted}",
         f"{plan.n_items:,} items of {plan.n_distinct:,} kinds, {len(plan.rows):,} of which can bind",
     )
     return AggregatesForecast(
@@ -78,9 +77,28 @@ def forecast_aggregates(file: AggregatesFile, target_error: float | None = None)
     )
 
 
+def _expected(plan: AggregatesPlan) -> str:
+    """The largest expected profiles, and how many there are."""
+    largest = sorted(zip(plan.expected_shares, plan.profile_names, strict=True), key=lambda pair: -pair[0])
+    shares = ", ".join(f"{name} {100 * share:.2g}%" for share, name in largest[:SHOWN_PROFILES])
+    more = len(largest) - SHOWN_PROFILES
+    return f"profiles: {shares}" + (f" and {more:,} more" if more > 0 else "")
+
+
 def _notes(plan: AggregatesPlan) -> tuple[str, ...]:
     """A few sentences; with many profiles, how many they are about."""
     notes = []
+    if plan.default != plan.least_profile:
+        strictest = "no profile is that on every attribute" if plan.least_profile is None else plan.least_profile
+        notes.append(
+            f"default: {plan.default} is not the profile of the least budgets ({strictest}), and users who state none "
+            "get it."
+        )
+    if plan.coarse:
+        notes.append(
+            f"{len(plan.profiles):,} profiles have so many spends that these are rounded down to 12 significant bits: "
+            "losses are up to 0.05 % (MSE 0.1 %) above the least."
+        )
     for provider in plan.providers:
         above = [service for service in provider.services if provider.above_turning_point(service)]
         if above:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,26 +13,23 @@ from prefect.futures import PrefectFuture, as_completed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.progress import report
+from flows.runner import batches_of, current, hand_over
 from pldp.inference import Histogram
 from pldp.mechanisms.protocol import Floats
-from tasks.aggregates.file import AggregatesFile
+from pldp.number_estimate import Distribution
 from tasks.combine import References, combine
 from tasks.count import Support, Tally, add_up, count
 from tasks.estimate import LevelEstimates, estimate
 from tasks.ingest import Ingested
-from tasks.numbers import NumberResults, NumberTally, count_number_reports, estimate_numbers
+from tasks.numbers import NumberResults, NumberTally, binned_numbers, count_number_reports, estimate_numbers
 from tasks.perturb import perturb, perturb_hidden
 from tasks.perturb_numbers import perturb_numbers
-from tasks.run import AnyRun, Run
-from tasks.specfile import SpecFile
+from tasks.run import AnyFile, AnyRun, Run
 from tasks.tables import histogram_rows
 from tasks.validate import validate
 
 if TYPE_CHECKING:
     from expectations.runner import Verdict
-
-BATCHES = 16
-"""Task runs a level: enough to keep cores busy and show progress, few enough not to cost."""
 
 T = TypeVar("T")
 
@@ -49,25 +46,19 @@ class Outcome:
     histograms: tuple[Histogram, ...]
     rows: pl.DataFrame
     numbers: NumberResults | None
+    binned: tuple[Distribution, ...]
     verdicts: tuple[Verdict, ...]
 
 
 def draw(run: Run, ingested: Ingested) -> None:
-    """Perturb: one task run a privacy level and batch of partitions; a batch where levels are hidden."""
+    """Perturb: one call a privacy level and batch of partitions; a batch where levels are hidden."""
     batches = batches_of(ingested.partitions)
     if run.plan.hidden is not None:
-        gather("perturb", [perturb_hidden.submit(run, batch, ingested.partitions) for batch in batches])
+        fan_out("perturb", [(perturb_hidden, run, batch) for batch in batches])
         return
     stages = [*([perturb] if run.plan.attributes else []), *([perturb_numbers] if run.plan.numbers else [])]
-    gather(
-        "perturb",
-        [
-            stage.submit(run, level, batch, ingested.partitions)
-            for stage in stages
-            for level in run.plan.levels
-            for batch in batches
-        ],
-    )
+    calls = [(stage, run, level, batch) for stage in stages for level in run.plan.levels for batch in batches]
+    fan_out("perturb", calls)
 
 
 def conclude(
@@ -79,12 +70,12 @@ def conclude(
 ) -> Outcome:
     """Everything right of the trust boundary: count, estimate, combine, validate."""
     batches = batches_of(ingested.partitions)
-    tallied = gather("count", [count.submit(run, batch) for batch in batches])
+    tallied = fan_out("count", [(count, run, batch) for batch in batches])
     tallies: tuple[Tally, ...] = tuple(tally for batch in tallied for tally in batch)
     supports = add_up(run, tallies)
     number_tallies: tuple[NumberTally, ...] = ()
     if run.plan.numbers is not None:
-        counted = gather("count", [count_number_reports.submit(run, batch) for batch in batches])
+        counted = fan_out("count", [(count_number_reports, run, batch) for batch in batches])
         number_tallies = tuple(tally for batch in counted for tally in batch)
     report("estimate", 0)
     estimates = estimate(run, supports)
@@ -95,20 +86,31 @@ def conclude(
     report("combine", 1)
     report("validate", 0)
     rows = histogram_rows(run.plan, supports, histograms)
-    verdicts = validate(run, ingested, tallies, supports, estimates, histograms, rows, truth, numbers, true_means)
+    binned = binned_numbers(run.plan, supports, histograms)
+    verdicts = validate(
+        run, ingested, tallies, supports, estimates, histograms, rows, truth, numbers, true_means, binned
+    )
     report("validate", 1)
-    return Outcome(supports, estimates, histograms, rows, numbers, verdicts)
+    return Outcome(supports, estimates, histograms, rows, numbers, binned, verdicts)
 
 
-def forget_vault(run: AnyRun, file: SpecFile | AggregatesFile) -> None:
+def forget_vault(run: AnyRun, file: AnyFile) -> None:
     """The end of the raw values, unless the spec keeps them."""
     if file.spec.retention.vault == "delete":
         shutil.rmtree(run.vault.parent, ignore_errors=True)
 
 
-def batches_of(partitions: int) -> list[Sequence[int]]:
-    size = -(-partitions // BATCHES)
-    return [range(start, min(start + size, partitions)) for start in range(0, partitions, size)]
+def fan_out(name: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Run calls of stages side by side, on threads or on the cluster of the `running_on` that this is in.
+
+    A call is a stage and its arguments, which are references: `fan_out("perturb", [(perturb, run, level, batch), …])`.
+    On a cluster only the stage's function runs, from its module by name, so a stage is a global of its module. Results
+    come in the order of the calls; the first failure is raised as it is.
+    """
+    listed = list(calls)
+    if current() is None:
+        return gather(name, [stage.submit(*arguments) for stage, *arguments in listed])
+    return hand_over(name, [(stage.fn.__module__, stage.fn.__name__, *arguments) for stage, *arguments in listed])
 
 
 def gather(stage: str, futures: Iterable[PrefectFuture[T]]) -> list[T]:

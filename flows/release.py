@@ -1,4 +1,4 @@
-"""The release: from a spec and its source to published, validated histograms."""
+"""The release: from a spec and its source to published, validated results. One flow for every kind."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from pathlib import Path
 from prefect import flow
 from prefect.artifacts import create_table_artifact
 
-from flows.pipeline import conclude, draw, forget_vault, threads
+from flows.kinds import kind_for
+from flows.pipeline import forget_vault, threads
 from flows.progress import report
+from flows.runner import running_on
 from pldp.errors import PldpError
 from pldp.exact import float_above
-from tasks.collect import collect
-from tasks.combine import references_of
 from tasks.home import Home
-from tasks.ingest import ingest
-from tasks.numbers import number_tables
 from tasks.publish import publish, status_of
-from tasks.run import AnyRun, open_run
-from tasks.specfile import AGGREGATES, kind_of, load_spec
+from tasks.run import AnyFile, AnyRun
+from tasks.specfile import Given
 from tasks.stage import stage
-from tasks.tables import budget_rows, level_rows, share_rows
 
 MANUAL = "manual"
+ARTIFACT_ROWS = 1000
+"""Rows of a table that the orchestration's database is given; the results have all."""
 
 
 @dataclass(frozen=True)
@@ -39,69 +38,66 @@ class Released:
 
 
 def release(
-    spec_path: Path, home: Path, *, slot: str = MANUAL, source: Path | None = None, wait: bool = False
+    spec_path: Path,
+    home: Path,
+    *,
+    slot: str = MANUAL,
+    source: Path | None = None,
+    wait: bool = False,
+    runner: Given = None,
 ) -> Released:
     """Run one release under the home's lock; the same identity resumes or is found done."""
-    if kind_of(spec_path) == AGGREGATES:
-        from flows.aggregates import release_aggregates
-
-        return release_aggregates(spec_path, home, slot=slot, source=source, wait=wait)
-    file = load_spec(spec_path, source)
+    kind = kind_for(spec_path)
+    file = kind.load(spec_path, source, runner, evaluation=False)
     prepared = Home(home).prepare()
     with prepared.locked(wait):
         # A bad spec, a missing source or a finished release needs no orchestration to be told.
-        run = open_run(prepared, file, slot)
-        done = status_of(prepared, run.release_id)
-        if done is not None:
-            forget_vault(run, file)  # whoever published it may have died before coming to this
-            return Released(run.release_id, done, resumed=True, page_problem=page_problem(run, page.fn))
-        return release_flow(str(spec_path), str(home), slot, None if source is None else str(source))
+        run = kind.open(prepared, file, slot)
+        found = _finished(run, file, page.fn)
+        if found is not None:
+            return found
+        return release_flow(str(spec_path), str(home), slot, None if source is None else str(source), runner)
 
 
 @flow(name="release", task_runner=threads(), persist_result=False, validate_parameters=False)
-def release_flow(spec_path: str, home: str, slot: str = MANUAL, source: str | None = None) -> Released:
+def release_flow(
+    spec_path: str, home: str, slot: str = MANUAL, source: str | None = None, runner: Given = None
+) -> Released:
     """The way of the data. Parameters are paths and names: they end up in the orchestration database."""
-    file = load_spec(Path(spec_path), None if source is None else Path(source))
-    run = open_run(Home(Path(home)), file, slot)
-    done = status_of(run.home, run.release_id)
-    if done is not None:
-        forget_vault(run, file)
-        return Released(run.release_id, done, resumed=True, page_problem=page_problem(run, page))
-    references = references_of(run, file)
-    if file.spec.source.reports is not None:
-        report("collect", 0)
-        ingested = collect(run, file)
-        report("collect", 1)
-        record_spend(run, slot)
-    else:
+    kind = kind_for(Path(spec_path))
+    file = kind.load(Path(spec_path), None if source is None else Path(source), runner, evaluation=False)
+    run = kind.open(Home(Path(home)), file, slot)
+    found = _finished(run, file, page)
+    if found is not None:
+        return found
+    with running_on(file.spec.runner, run):
         report("ingest", 0)
-        ingested = ingest(run, file)
+        ingested = kind.ingest(run, file)
         report("ingest", 1)
         record_spend(run, slot)
-        draw(run, ingested)
-    outcome = conclude(run, ingested, references)
-    budgets = budget_rows(run.plan, outcome.supports, outcome.numbers)
-    tables = {
-        "histograms": outcome.rows,
-        "budgets": budgets,
-        **(
-            {"level_estimates": level_rows(run.plan, outcome.estimates)}
-            if run.plan.hidden is None
-            else {"level_shares": share_rows(run.plan, outcome.supports)}
-        ),
-        **number_tables(run.plan, outcome.numbers),
-    }
+        kind.draw(run, file, ingested)
+        outcome = kind.conclude(run, file, ingested)
     report("publish", 0)
-    status = publish(run, ingested.n_users, tables, outcome.verdicts)
+    status = publish(run, ingested.n_users, outcome.tables, outcome.verdicts)
     report("publish", 1)
     forget_vault(run, file)
     report("page", 0)
     problem = page_problem(run, page)
     report("page", 1)
     if status == "published":
-        create_table_artifact(outcome.rows.to_dicts(), key="histograms", description=f"Release {run.release_id}")
-        create_table_artifact(budgets.to_dicts(), key="budgets", description=f"Budgets of {run.release_id}")
+        for table in kind.artifacts:
+            rows = outcome.tables[table].head(ARTIFACT_ROWS).to_dicts()
+            create_table_artifact(rows, key=table, description=f"Release {run.release_id}")
     return Released(run.release_id, status, resumed=False, page_problem=problem)
+
+
+def _finished(run: AnyRun, file: AnyFile, build: Callable[[Path, str], None]) -> Released | None:
+    """The release as it was published or refused before, if it was."""
+    done = status_of(run.home, run.release_id)
+    if done is None:
+        return None
+    forget_vault(run, file)  # whoever published it may have died before coming to this
+    return Released(run.release_id, done, resumed=True, page_problem=page_problem(run, build))
 
 
 @stage(retries=2)

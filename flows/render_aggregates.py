@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.render import gates_table
-
 if TYPE_CHECKING:
-    from flows.aggregates import EvaluatedAggregates
+    from flows.evaluate import Evaluated
     from flows.forecast_aggregates import AggregatesForecast
 
 SHOWN_PROFILES = 6
+_SPREAD = ("least", "median", "most")
 _BAR = 20
 
 
@@ -41,25 +40,24 @@ def totals_tables(rows: pl.DataFrame) -> list[Table]:
 
 
 def budget_tables(rows: pl.DataFrame) -> list[Table]:
-    """One table a provider: what each profile spends on each attribute, of what it allows."""
+    """One table a provider: what each profile spends on each attribute, of what it allows; of many, the spread."""
     tables = []
     for (provider,), part in rows.group_by("provider", maintain_order=True):
         profiles = part["level"].unique(maintain_order=True).to_list()
-        shown = profiles[:SHOWN_PROFILES]
-        more = f", {len(shown)} of {len(profiles)} profiles" if len(shown) < len(profiles) else ""
-        table = Table(title=f"{provider}: ε of one item, spent of allowed{more}", title_justify="left")
-        table.add_column("attribute")
-        for profile in shown:
-            table.add_column(profile, justify="right")
+        many = len(profiles) > SHOWN_PROFILES
+        over = f", over {len(profiles):,} profiles" if many else ""
+        title = f"{provider}: ε of one {part['unit'][0]}, spent of allowed{over}"
+        table = Table("attribute", title=title, title_justify="left")
+        for column in _SPREAD if many else profiles:
+            table.add_column(column, justify="right")
         for (attribute,), own in part.group_by("attribute", maintain_order=True):
-            cells = {row["level"]: _spent(row) for row in own.iter_rows(named=True)}
-            table.add_row(escape(str(attribute)), *(cells[profile] for profile in shown))
+            pairs = own.select("exact_epsilon", "nominal_epsilon")
+            if many:
+                pairs = pl.concat([pairs.min(), pairs.median(), pairs.max()])
+            cells = (f"{spent:.4f} of {allowed:.4f}" for spent, allowed in pairs.iter_rows())
+            table.add_row(escape(str(attribute)), *cells)
         tables.append(table)
     return tables
-
-
-def _spent(row: dict[str, Any]) -> str:
-    return f"{row['exact_epsilon']:.4f} of {row['nominal_epsilon']:.4f}"
 
 
 def show_aggregates_forecast(out: Console, found: AggregatesForecast) -> None:
@@ -83,9 +81,8 @@ def show_aggregates_forecast(out: Console, found: AggregatesForecast) -> None:
     out.print(_losses(found.losses))
 
 
-def show_aggregates_evaluation(out: Console, done: EvaluatedAggregates) -> None:
-    out.print(f"[bold]{done.evaluation_id}[/] — {done.n_users:,} users; never published")
-    for (provider,), part in done.cells.group_by("provider", maintain_order=True):
+def show_aggregates_study(out: Console, done: Evaluated) -> None:
+    for (provider,), part in done.tables["aggregates"].group_by("provider", maintain_order=True):
         table = Table(title=f"{provider}: against the truth", title_justify="left")
         table.add_column("attribute")
         for column in ("total", "truth", "± error", "z", "mean error of a report", "predicted"):
@@ -101,30 +98,21 @@ def show_aggregates_evaluation(out: Console, done: EvaluatedAggregates) -> None:
                 f"{row['predicted_mean_error']:.4g}",
             )
         out.print(table)
-    out.print(_losses(done.losses))
-    out.print(gates_table([vars(verdict) for verdict in done.verdicts]))
-    out.print(f"Kept in {done.folder / 'evaluation.duckdb'} (0700)", highlight=False, soft_wrap=True)
-
-
-def aggregates_evaluation_json(done: EvaluatedAggregates) -> dict[str, Any]:
-    return {
-        "evaluation_id": done.evaluation_id,
-        "n_users": done.n_users,
-        "aggregates": done.cells.to_dicts(),
-        "losses": done.losses.to_dicts(),
-        "validations": [vars(verdict) for verdict in done.verdicts],
-    }
+    out.print(_losses(done.tables["losses"]))
 
 
 def _losses(rows: pl.DataFrame) -> Table:
-    """How good the spending is: the noise of one report, averaged over attributes."""
-    shown = rows["profile"].unique(maintain_order=True).to_list()[:SHOWN_PROFILES]
+    """How good the spending is: the noise of one report, averaged over attributes; of many profiles, the median."""
+    measures = ("mae", "mse", "mael", "kl")
+    if (profiles := rows["profile"].n_unique()) > SHOWN_PROFILES:
+        by_way = rows.group_by("provider", "way", maintain_order=True).agg(pl.col(measures).median())
+        rows = by_way.with_columns(profile=pl.lit(f"median of {profiles:,}"))
     table = Table(title="Noise of one report, mean over attributes", title_justify="left")
     for column in ("provider", "profile", "spent by"):
         table.add_column(column)
     for column in ("MAE", "MSE", "MAEL", "KL"):
         table.add_column(column, justify="right")
-    for row in rows.filter(pl.col("profile").is_in(shown)).iter_rows(named=True):
-        losses = (f"{row[name]:.4g}" for name in ("mae", "mse", "mael", "kl"))
+    for row in rows.iter_rows(named=True):
+        losses = (f"{row[name]:.4g}" for name in measures)
         table.add_row(row["provider"], row["profile"], row["way"], *losses)
     return table

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from pldp.spec import Category
+from pldp.spec_histograms import Category
 from tasks.specfile import load_spec
 
 USERS = 100_000

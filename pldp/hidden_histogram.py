@@ -29,6 +29,8 @@ def estimate_hidden(
     recipe: Recipe,
     blocks: Blocks | None,
     rng: np.random.Generator,
+    *,
+    with_covariance: bool = False,
 ) -> Histogram:
     """`joint` is the support by told level, `told` how many told each level.
 
@@ -37,14 +39,14 @@ def estimate_hidden(
     """
     n_users = int(told.sum())
     plain = auem(joint, told, protocols, level_report)
-    found, converged = plain, True
+    found, converged, covariance = plain, True, None
     frequency, error = plain.frequency, plain.standard_error
     if recipe.method in ("em", "emoa-paper"):
         if blocks is None:
             raise ValueError(f"method {recipe.method!r} needs the reports")
         if recipe.method == "em":
             fitted = correct_em(blocks, protocols, level_report)
-            converged = fitted.converged
+            converged, covariance = fitted.converged, fitted.covariance if with_covariance else None
             found = Estimate(fitted.frequency, fitted.standard_error)
             frequency, error = found.frequency, found.standard_error
         else:
@@ -59,6 +61,11 @@ def estimate_hidden(
         if recipe.postprocess != "none":
             error = _bootstrap(moments, recipe, told, protocols, level_report, found.frequency, rng)
     unbiased = found if recipe.method in ("auem", "self-calibrated") else plain
+    if with_covariance and covariance is None:
+        moments = moments_of("self-calibrated" if recipe.method == "self-calibrated" else "auem", protocols, level_report)
+        again, truth = _redraw(moments, told, protocols, level_report, unbiased.frequency, rng)
+        away = again.frequency - truth
+        covariance = away.T @ away / REPEATS
     beyond = spread(found.frequency, n_users) / n_users if recipe.population else np.zeros(1)
     low, high = interval(found.frequency, found.standard_error, beyond, recipe)
     return Histogram(
@@ -72,6 +79,7 @@ def estimate_hidden(
         agreement=1.0,
         agreed=True,
         converged=converged,
+        covariance=covariance,
     )
 
 
@@ -90,15 +98,27 @@ def _bootstrap(
     unbiased: Floats,
     rng: np.random.Generator,
 ) -> Floats:
-    """Root mean squared error per cell if the projected estimates were the truth and levels were chosen blindly."""
+    """Root mean squared error per cell of what is published."""
+    again, truth = _redraw(moments, told, protocols, level_report, unbiased, rng)
+    error = postprocess(recipe.postprocess, again.frequency, again.standard_error) - truth
+    rmse: Floats = np.sqrt(np.mean(error**2, axis=0))
+    return np.maximum(rmse, 1 / int(told.sum()) / np.sqrt(REPEATS))
+
+
+def _redraw(
+    moments: Moments,
+    told: Counts,
+    protocols: tuple[PureProtocol, ...],
+    level_report: KRR,
+    unbiased: Floats,
+    rng: np.random.Generator,
+) -> tuple[Estimate, Floats]:
+    """Estimates over again if the projected ones were the truth and levels were chosen blindly, and that truth."""
     n_users = int(told.sum())
     counts = whole_counts(project_to_simplex(unbiased), n_users)
     sizes = whole_counts(project_to_simplex(level_shares(told, level_report).frequency), n_users)
     dealt = draw_levels(counts, sizes, REPEATS, rng)
-    again = moments(*draw_hidden(dealt, protocols, level_report, rng))
-    error = postprocess(recipe.postprocess, again.frequency, again.standard_error) - counts / n_users
-    rmse: Floats = np.sqrt(np.mean(error**2, axis=0))
-    return np.maximum(rmse, 1 / n_users / np.sqrt(REPEATS))
+    return moments(*draw_hidden(dealt, protocols, level_report, rng)), counts / n_users
 
 
 def moment_test(

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 from pldp.checks import homogeneity
-from pldp.combine import LINEAR_METHODS, Combined, Levels, combine_linear, estimate_levels, spread
+from pldp.combine import LINEAR_METHODS, Combined, Levels, combine_linear, estimate_levels, linear_covariance, spread
 from pldp.likelihood import Likelihood
 from pldp.mechanisms.protocol import Floats
 from pldp.op import DEFAULT_STEPS, perturbation_method, smallest_maximum
@@ -50,6 +50,8 @@ class Histogram:
     agreed: bool
     converged: bool = True
     """Whether a likelihood was climbed to its end; everything else has one."""
+    covariance: Floats | None = None
+    """Of the cells' errors, where it was asked for: of `frequency` for em, of the unbiased estimate else."""
 
 
 def estimate_histogram(
@@ -58,6 +60,8 @@ def estimate_histogram(
     reference: Floats | None,
     rng: np.random.Generator,
     likelihood: Callable[[], Likelihood] | None = None,
+    *,
+    with_covariance: bool = False,
 ) -> Histogram:
     """Test that the levels agree, combine them, post-process, and say how far off the result may be.
 
@@ -73,18 +77,19 @@ def estimate_histogram(
     unbiased = combine_linear(linear if agreed else "sum", levels)
     method = recipe.method if agreed else "sum"
     beyond = spread(unbiased.frequency, levels.n_reports) / levels.n_reports if recipe.population else np.zeros(1)
-    converged = True
+    converged, covariance = True, None
     if method == "em":
         if likelihood is None:
             raise ValueError("method 'em' needs the likelihood of the reports")
         found = likelihood()
-        converged = found.converged
+        converged, covariance = found.converged, found.covariance if with_covariance else None
         frequency, error = found.frequency, found.standard_error
         low, high = interval(frequency, error, beyond, recipe)
     else:
         frequency = apply(method, recipe, levels, reference)
         low, high = interval(unbiased.frequency, unbiased.standard_error, beyond, recipe)
         error = unbiased.standard_error
+        covariance = linear_covariance(levels, unbiased) if with_covariance else None
         if method not in LINEAR_METHODS or recipe.postprocess != "none":
             error = bootstrap_error(method, recipe, levels, unbiased.frequency, reference, rng)
     return Histogram(
@@ -98,6 +103,7 @@ def estimate_histogram(
         agreement=agreement,
         agreed=agreed,
         converged=converged,
+        covariance=covariance,
     )
 
 

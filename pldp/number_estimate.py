@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import t
@@ -18,12 +18,14 @@ from scipy.stats import t
 from pldp.inference import Recipe
 from pldp.number_plan import DISTRIBUTION, MEAN, NumbersPlan
 from pldp.number_reports import NumberCounts
-from pldp.numeric.histogram import Histogram, estimate_histogram
+from pldp.numeric.domain import Floats
+from pldp.numeric.histogram import estimate_histogram
 from pldp.numeric.means import Groups, Mean, agreement, estimate_groups
 from pldp.numeric.quantiles import Quantile, quantiles
 from pldp.numeric.window import GRID_BITS
 
 FALLBACK = "reports"
+EM = "em"
 BOOTSTRAP = 100
 """Repetitions behind the errors of quantiles: they know a standard error to 7 %."""
 
@@ -43,10 +45,15 @@ class NumberMean:
 
 
 @dataclass(frozen=True)
-class NumberQuantiles:
+class Distribution:
+    """One attribute's quantiles, and the bins behind them; no bins where nobody reported."""
+
     attribute: str
+    method: str
     quantiles: tuple[Quantile, ...]
-    histogram: Histogram | None
+    edges: Floats
+    frequency: Floats
+    standard_error: Floats
     n_reports: int
 
 
@@ -121,12 +128,12 @@ def _by_level(
 
 def estimate_quantiles(
     plan: NumbersPlan, counts: Sequence[NumberCounts], asked: int, recipe: Recipe, rng: np.random.Generator
-) -> NumberQuantiles:
+) -> Distribution:
     """All levels and classes in one likelihood, by EM: levels are taken to be chosen without regard to the value."""
     question = plan.questions[asked]
     if question.kind != DISTRIBUTION:
         raise ValueError("only a distribution has quantiles")
-    bounds, n_users = question.bounds, sum(users_of(plan, counts))
+    n_users, probabilities = sum(users_of(plan, counts)), question.probabilities
     windows, buckets = [], []
     for i, found_at in enumerate(counts):
         for c, window in enumerate(plan.windows(asked, i)):
@@ -135,14 +142,40 @@ def estimate_quantiles(
                 windows.append(window)
                 buckets.append(seen)
     if not windows:
-        nothing = tuple(Quantile(p, math.nan, math.inf, question.lower, question.upper) for p in question.probabilities)
-        return NumberQuantiles(question.attribute, nothing, None, 0)
-    histogram = estimate_histogram("em", windows, buckets, n_users, bounds, question.bins, rng, BOOTSTRAP)
-    covariance = histogram.covariance
-    if recipe.population:
-        share = histogram.frequency
+        nothing = tuple(Quantile(p, math.nan, math.inf, question.lower, question.upper) for p in probabilities)
+        return Distribution(question.attribute, EM, nothing, np.zeros(1), np.zeros(0), np.zeros(0), 0)
+    found = estimate_histogram(EM, windows, buckets, n_users, question.bounds, question.bins, rng, BOOTSTRAP)
+    return Distribution(
+        attribute=question.attribute,
+        method=EM,
+        quantiles=with_errors(
+            found.edges,
+            found.frequency,
+            found.covariance,
+            probabilities,
+            n_users,
+            recipe.confidence,
+            recipe.population,
+        ),
+        edges=found.edges,
+        frequency=found.frequency,
+        standard_error=found.standard_error,
+        n_reports=found.n_reports,
+    )
+
+
+def with_errors(
+    edges: Floats,
+    share: Floats,
+    covariance: Floats,
+    probabilities: Sequence[float],
+    n_users: int,
+    confidence: float,
+    population: bool,
+) -> tuple[Quantile, ...]:
+    """Quantiles of these users, or of the population behind them; no standard error is quite zero."""
+    if population:
         covariance = covariance + (np.diag(share) - np.outer(share, share)) / n_users
-    found = quantiles(histogram.edges, histogram.frequency, covariance, question.probabilities, recipe.confidence)
-    floor = _ROUNDING * bounds.half_width
-    kept = tuple(Quantile(q.probability, q.quantile, max(q.standard_error, floor), q.ci_low, q.ci_high) for q in found)
-    return NumberQuantiles(question.attribute, kept, histogram, histogram.n_reports)
+    found = quantiles(edges, share, covariance, probabilities, confidence)
+    floor = _ROUNDING * float(edges[-1] - edges[0]) / 2
+    return tuple(replace(q, standard_error=max(q.standard_error, floor)) for q in found)

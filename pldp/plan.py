@@ -63,6 +63,10 @@ class AttributePlan(Frozen):
     budget: Ratio
     levels: tuple[LevelPlan, ...]
     assumed: tuple[float, ...]
+    edges: tuple[float, ...] = ()
+    """Of the bins, where the values are bins of a number."""
+    probabilities: tuple[float, ...] = ()
+    """Of the quantiles that are published beside the bins."""
 
     @property
     def protocols(self) -> tuple[PureProtocol, ...]:

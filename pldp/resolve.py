@@ -19,7 +19,8 @@ from pldp.mechanisms.protocol import Floats
 from pldp.mechanisms.registry import PROTOCOLS
 from pldp.plan import FAMILY, AttributePlan, HiddenPlan, LevelPlan, Plan
 from pldp.resolve_numbers import numbers_share, plan_numbers
-from pldp.spec import Category, Crosstab, Spec
+from pldp.spec import Spec
+from pldp.spec_histograms import Binned, Cells, Crosstab
 from pldp.spec_numbers import Numbers
 
 _RAISE = "Raise it, or the smallest share that it is cut by"
@@ -162,11 +163,11 @@ def strictest_first(spec: Spec) -> dict[str, Fraction]:
     return dict(sorted(spec.levels.choices.items(), key=lambda choice: choice[1]))
 
 
-def mechanism_of(spec: Spec, attribute: Category | Crosstab) -> str:
+def mechanism_of(spec: Spec, attribute: Cells | Crosstab) -> str:
     return attribute.mechanism or spec.mechanism
 
 
-def considered(spec: Spec, attribute: Category | Crosstab, budgets: Sequence[Fraction]) -> tuple[Candidate, ...]:
+def considered(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fraction]) -> tuple[Candidate, ...]:
     """What `auto` chooses from for levels that are decided on together: each alone, or all where levels are hidden.
 
     Hidden levels ask for reports that look alike at every level, and leave out what alone would tell too much of it.
@@ -203,13 +204,13 @@ def _leak_checked(candidate: Candidate, hidden: HiddenPlan) -> Candidate:
     return replace(candidate, refused=f"it alone tells {log_above(leak):.4g} about the level")
 
 
-def frequencies(spec: Spec, attribute: Category | Crosstab) -> Floats:
+def frequencies(spec: Spec, attribute: Cells | Crosstab) -> Floats:
     """What the plan assumes: stated, else equal."""
     k = len(spec.labels(attribute))
     return np.array([float(share) for share in attribute.assumed or (Fraction(1, k),) * k])
 
 
-def _chosen(spec: Spec, attribute: Category | Crosstab, budgets: Sequence[Fraction], frugal: bool = False) -> Candidate:
+def _chosen(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fraction], frugal: bool = False) -> Candidate:
     """The least variance, or where `frugal` the least told about the level."""
     found = considered(spec, attribute, budgets)
     wanted = mechanism_of(spec, attribute)
@@ -228,7 +229,7 @@ def _chosen(spec: Spec, attribute: Category | Crosstab, budgets: Sequence[Fracti
 
 
 def _attribute_plan(
-    spec: Spec, attribute: Category | Crosstab, budget: Fraction, *, frugal: bool = False
+    spec: Spec, attribute: Cells | Crosstab, budget: Fraction, *, frugal: bool = False
 ) -> AttributePlan:
     shares = strictest_first(spec)
     budgets = [budget * share for share in shares.values()]
@@ -246,4 +247,6 @@ def _attribute_plan(
             for level, budget, protocol in zip(shares, budgets, protocols, strict=True)
         ),
         assumed=tuple(frequencies(spec, attribute).tolist()),
+        edges=attribute.cuts if isinstance(attribute, Binned) else (),
+        probabilities=attribute.quantiles if isinstance(attribute, Binned) else (),
     )

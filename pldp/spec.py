@@ -2,59 +2,23 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import product
 from math import prod
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from pldp.fields import Model, Name, Ratio, Text, Value, Whole
+from pldp.fields import Model, Name, Text, Whole
 from pldp.schedule import Schedule
+from pldp.spec_histograms import MAX_VALUES, Binned, Category, Cells, Crosstab, Mechanism, check_assumed
 from pldp.spec_levels import MAX_USERS, Budget, Expected, Levels, check_shares, is_whole
 from pldp.spec_numbers import Number, Numbers
+from pldp.spec_runner import Runner
 from pldp.spec_source import Source
 
-MAX_VALUES = 10_000
 CROSS = " × "
 PUBLIC_METHODS = ("sum", "oc", "oc+", "op", "op-exact", "em")
 HIDDEN_METHODS = ("em", "auem", "self-calibrated", "emoa-paper")
-
-Mechanism = Literal["auto", "krr", "brr", "oue", "olh", "subset"]
-
-
-class Category(Model):
-    """An attribute with declared values. A null becomes `missing`, an undeclared value becomes `other`."""
-
-    kind: Literal["category"] = "category"
-    name: Name
-    column: Text | None = None
-    values: Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_VALUES)]
-    missing: Value | None = None
-    other: Value | None = None
-    assumed: tuple[Ratio, ...] | None = None
-    mechanism: Mechanism | None = None
-    only_in_crosstabs: bool = False
-
-    @model_validator(mode="after")
-    def _declared(self) -> Self:
-        if len(set(self.values)) != len(self.values):
-            raise ValueError("values must differ from each other")
-        for role, value in (("missing", self.missing), ("other", self.other)):
-            if value is not None and value not in self.values:
-                raise ValueError(f"{role} must be one of values (got {value!r})")
-        _check_assumed(self.assumed, len(self.values))
-        return self
-
-
-class Crosstab(Model):
-    """The declared product of attributes: one histogram over their combinations, with a budget of its own."""
-
-    kind: Literal["crosstab"]
-    name: Name
-    of: Annotated[tuple[Name, ...], Field(min_length=2, max_length=4)]
-    assumed: tuple[Ratio, ...] | None = None
-    mechanism: Mechanism | None = None
 
 
 def _kind(value: Any) -> str:
@@ -63,22 +27,12 @@ def _kind(value: Any) -> str:
 
 
 Attribute = Annotated[
-    Annotated[Category, Tag("category")] | Annotated[Crosstab, Tag("crosstab")] | Annotated[Number, Tag("number")],
-    Discriminator(_kind, "kind", "kind must be category, crosstab or number"),
+    Annotated[Category, Tag("category")]
+    | Annotated[Binned, Tag("binned")]
+    | Annotated[Crosstab, Tag("crosstab")]
+    | Annotated[Number, Tag("number")],
+    Discriminator(_kind, "kind", "kind must be category, binned, crosstab or number"),
 ]
-
-
-def _check_assumed(assumed: tuple[Fraction, ...] | None, size: int) -> None:
-    if assumed is None:
-        return
-    if len(assumed) != size:
-        raise ValueError(f"assumed needs one frequency a value ({size}, got {len(assumed)})")
-    if min(assumed) >= 0 and max(assumed) > 1:
-        raise ValueError("assumed must be shares of at most 1")
-    if min(assumed) < 0 or not is_whole(assumed):
-        raise ValueError(
-            f"assumed must be non-negative and sum to 1 (got a sum of {float(sum(assumed, Fraction())):g})"
-        )
 
 
 class Reference(Model):
@@ -140,33 +94,37 @@ class Spec(Model):
     gates: Gates = Gates()
     retention: Retention = Retention()
     schedule: Schedule | None = None
+    runner: Annotated[Runner, Field(exclude=True)] = Runner()  # where, not what: no part of its identity
 
     @property
     def method(self) -> str:
         return self.combination.method or ("em" if self.levels.hidden else "oc+")
 
     @property
-    def published(self) -> tuple[Category | Crosstab, ...]:
+    def published(self) -> tuple[Cells | Crosstab, ...]:
         """The attributes that get a histogram."""
         return tuple(
-            a
-            for a in self.attributes
-            if isinstance(a, Crosstab) or (isinstance(a, Category) and not a.only_in_crosstabs)
+            a for a in self.attributes if isinstance(a, Crosstab) or (isinstance(a, Cells) and not a.only_in_crosstabs)
         )
+
+    @property
+    def categories(self) -> tuple[Cells, ...]:
+        """What has values of its own, bins included."""
+        return tuple(a for a in self.attributes if isinstance(a, Cells))
 
     @property
     def number_attributes(self) -> tuple[Number, ...]:
         """The attributes that get a mean."""
         return tuple(a for a in self.attributes if isinstance(a, Number))
 
-    def parts(self, attribute: Category | Crosstab) -> tuple[Category, ...]:
+    def parts(self, attribute: Cells | Crosstab) -> tuple[Cells, ...]:
         """The categories an attribute is made of: itself, or what it crosses."""
-        if isinstance(attribute, Category):
+        if not isinstance(attribute, Crosstab):
             return (attribute,)
-        named = {a.name: a for a in self.attributes if isinstance(a, Category)}
+        named = {a.name: a for a in self.categories}
         return tuple(named[name] for name in attribute.of)
 
-    def labels(self, attribute: Category | Crosstab) -> tuple[str, ...]:
+    def labels(self, attribute: Cells | Crosstab) -> tuple[str, ...]:
         """Its values, the last part running fastest."""
         return tuple(CROSS.join(cell) for cell in product(*(part.values for part in self.parts(attribute))))
 
@@ -182,18 +140,18 @@ class Spec(Model):
         names = [attribute.name for attribute in self.attributes]
         if len(set(names)) != len(names):
             raise ValueError("attributes must have different names")
-        categories = {a.name for a in self.attributes if isinstance(a, Category)}
+        categories = {a.name for a in self.categories}
         for attribute in self.attributes:
             if isinstance(attribute, Crosstab):
                 unknown = [name for name in attribute.of if name not in categories]
                 if unknown or len(set(attribute.of)) != len(attribute.of):
-                    raise ValueError(f"attributes: {attribute.name}.of must name different category attributes")
+                    raise ValueError(f"attributes: {attribute.name}.of must name different category or binned attributes")
                 size = prod(len(part.values) for part in self.parts(attribute))
                 if size > MAX_VALUES:
                     raise ValueError(f"attributes: {attribute.name} has {size} combinations, more than {MAX_VALUES}")
                 if len(set(self.labels(attribute))) != size:
                     raise ValueError(f"attributes: {attribute.name} has combinations that read alike")
-                _check_assumed(attribute.assumed, size)
+                check_assumed(attribute.assumed, size)
         if not self.published and not self.number_attributes:
             raise ValueError("attributes must publish at least one histogram or number")
         self._check_numbers()
@@ -204,7 +162,7 @@ class Spec(Model):
             if not is_whole(self.budget.allocation.values()):
                 raise ValueError("budget.allocation must sum to 1")
         if isinstance(self.levels.column, dict) and set(self.levels.column) != categories:
-            raise ValueError("levels.column must name a column for every category attribute, or one for all")
+            raise ValueError("levels.column must name a column for every category and binned attribute, or one for all")
         check_shares("expected.levels", self.expected.levels, self.levels.choices)
         crossed = any(isinstance(attribute, Crosstab) for attribute in self.attributes)
         if self.levels.hidden and isinstance(self.levels.column, dict) and crossed:
@@ -236,10 +194,15 @@ class Spec(Model):
         if self.levels.hidden:
             raise ValueError(
                 "levels.visibility must be public where there are numbers: what a user spends on a number shows in "
-                "the report. Publish numbers and hidden levels in two releases"
+                "the report. Cut them into bins (kind: binned), or publish numbers and hidden levels in two releases"
             )
         if isinstance(self.levels.column, dict):
-            raise ValueError("levels.column must be one column for all attributes where there are numbers")
+            raise ValueError(
+                "levels.column must be one column for all attributes where there are numbers: a user samples some of "
+                "them on one budget. A binned number (kind: binned) may have a column of its own"
+            )
         if self.source.reports is not None:
-            raise ValueError("source.reports holds reports on categories only: numbers need source.path")
+            raise ValueError(
+                "source.reports holds reports on categories and binned numbers only: numbers need source.path"
+            )
         (self.numbers or Numbers()).check(self.number_attributes, with_categories=bool(self.published))

@@ -10,11 +10,12 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from pldp.fields import Model, Name, Ratio, Text, Value, Whole
 from pldp.spec import Gates, Intervals, Retention
 from pldp.spec_levels import MAX_BUDGET, MAX_USERS
-from pldp.spec_source import Csv
+from pldp.spec_runner import Runner
+from pldp.spec_source import Csv, Table
 
 KIND = "aggregates"
 MAX_ATTRIBUTES = 200
-MAX_PROFILES = 1_000
+MAX_PROFILES = 10_000
 MAX_PROVIDERS = 64
 MAX_CAP = 1 << 20
 MAX_SPREAD = 1e12
@@ -22,16 +23,11 @@ MAX_SPREAD = 1e12
 PROFILE = "profile"
 """The column of a report that is no attribute."""
 
+Unit = Literal["item", "occurrence"]
+"""What budgets protect; different units are never added."""
+
 Spend = Annotated[Ratio, Field(gt=0, le=MAX_BUDGET)]
 """A budget. One of zero would tell nothing: leave the attribute or the provider out."""
-
-
-class Table(Model):
-    """A file of rows. Cells are read as text; nothing is guessed."""
-
-    path: Text
-    format: Literal["csv", "parquet"] | None = None
-    csv: Csv = Csv()
 
 
 class Items(Table):
@@ -44,13 +40,23 @@ class Items(Table):
     unknown: Literal["refuse", "ignore"] = "refuse"
 
 
-class CatalogueFile(Table):
-    """Which item counts how much for which attribute, one row a pair. Public."""
+class CatalogueFile(Model):
+    """Which item counts how much for which attribute, one row a pair. Public; `table` is of a DuckDB file."""
 
+    path: Text
+    format: Literal["csv", "parquet", "duckdb"] | None = None
+    csv: Csv = Csv()
+    table: Text | None = None
     item: Text = "item"
     attribute: Text = "attribute"
     weight: Text | None = None
     grid: Annotated[Ratio, Field(ge=Fraction(1, 10**30), le=10**30)] = Fraction(1)
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if (self.table is None) == (self.format == "duckdb"):
+            raise ValueError("format duckdb and table go together: the table, or view, of the file that is read")
+        return self
 
 
 class Users(Table):
@@ -128,11 +134,16 @@ class AggregatesSpec(Model):
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()
+    runner: Annotated[Runner, Field(exclude=True)] = Runner()
 
     @property
     def cap(self) -> int | None:
         """How many occurrences of an item count; None where the unit is one occurrence."""
         return self.count.cap if isinstance(self.count, Cap) else None
+
+    @property
+    def unit(self) -> Unit:
+        return "occurrence" if self.cap is None else "item"
 
     @property
     def default_profile(self) -> str:

@@ -30,6 +30,20 @@ def _as_number(value: object) -> object:
 Finite = Annotated[float, BeforeValidator(_as_number)]
 
 
+Probabilities = Annotated[tuple[Annotated[Finite, Field(gt=0, lt=1)], ...], Field(max_length=99)]
+
+
+def check_bounds(bounds: tuple[float, float]) -> None:
+    low, high = bounds
+    if not low < high or not math.isfinite(high - low):
+        raise ValueError(f"bounds must rise, from the lowest to the highest value (got {low:g} and {high:g})")
+
+
+def check_probabilities(quantiles: tuple[float, ...]) -> None:
+    if len(set(quantiles)) != len(quantiles):
+        raise ValueError("quantiles must differ from each other")
+
+
 class Moments(Model):
     """What the plan may assume of the values, in the attribute's units."""
 
@@ -50,7 +64,7 @@ class Number(Model):
     missing: Finite | None = None
     assumed: Moments | None = None
     mechanism: NumberMechanism = "auto"
-    quantiles: Annotated[tuple[Annotated[Finite, Field(gt=0, lt=1)], ...], Field(max_length=99)] = ()
+    quantiles: Probabilities = ()
     bins: Annotated[Whole, Field(ge=2, le=MAX_BINS)] = 32
 
     @property
@@ -68,17 +82,15 @@ class Number(Model):
 
     @model_validator(mode="after")
     def _inside(self) -> Self:
+        check_bounds(self.bounds)
         low, high = self.bounds
-        if not low < high or not math.isfinite(high - low):
-            raise ValueError(f"bounds must rise, from the lowest to the highest value (got {low:g} and {high:g})")
         assumed = None if self.assumed is None else self.assumed.mean
         for role, value in (("missing", self.missing), ("assumed.mean", assumed)):
             if value is not None and not low <= value <= high:
                 raise ValueError(f"{role} must lie within bounds (got {value:g})")
         if self.moments[1] > 1 + 1e-9:
             raise ValueError("assumed.standard_deviation is larger than any within bounds can be")
-        if len(set(self.quantiles)) != len(self.quantiles):
-            raise ValueError("quantiles must differ from each other")
+        check_probabilities(self.quantiles)
         if self.bins & (self.bins - 1):
             raise ValueError(f"bins must be a power of two (got {self.bins})")
         return self

@@ -33,6 +33,14 @@ class Csv(Model):
         return self
 
 
+class Table(Model):
+    """A file of rows. Cells are read as text; nothing is guessed."""
+
+    path: Text
+    format: Literal["csv", "parquet"] | None = None
+    csv: Csv = Csv()
+
+
 class Source(Model):
     """A file of raw rows (`path`), or a folder of reports that clients perturbed themselves (`reports`)."""
 

@@ -6,7 +6,7 @@ WITH cells AS ({source}),
 placed AS (
     SELECT
         md5_number($key || cells.user_id) AS user_hash,
-        items.position AS item,
+        {item} AS item,
         {count} AS n,
         {profile} AS profile,
         cells.item IS NOT NULL AND items.position IS NULL AS unknown

@@ -3,7 +3,7 @@ CREATE TABLE IF NOT EXISTS budgets (
     release_id VARCHAR NOT NULL, -- the release
     attribute VARCHAR NOT NULL, -- what was asked
     level VARCHAR NOT NULL, -- the level
-    unit VARCHAR NOT NULL, -- what the budget protects: a user or an item; different units are never added
+    unit VARCHAR NOT NULL, -- what the budget protects: a user, an item or an occurrence; different units are never added
     mechanism VARCHAR NOT NULL, -- the protocol that spends the budget
     nominal_epsilon DOUBLE NOT NULL, -- the budget
     exact_epsilon DOUBLE NOT NULL, -- exact worst case of the realised probabilities, rounded up

@@ -25,7 +25,7 @@ RELIABLE, UNRELIABLE = "reliable", "not reliable"
 FLAG = "◦ "
 """Before the name of a value that is not reliable."""
 
-_INK = "currentColor"
+INK = "currentColor"
 _FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 """What the renderer measures labels with; other fonts would run out of the picture."""
 
@@ -49,15 +49,15 @@ def histogram(rows: Rows, alternative: str, *, row_height: float, span: tuple[fl
         }
         for row in rows
     ]
-    base = _chart(shown, y=_names("value"))
-    legend = _legend(symbolType="square", symbolStrokeWidth=1.2)
+    base = inline(shown, y=_names("value"))
+    legend = top_legend(symbolType="square", symbolStrokeWidth=1.2)
     bars = base.mark_bar(strokeWidth=1.2).encode(
         x=_shares("frequency", span),
         stroke=alt.Stroke("state:N", scale=alt.Scale(domain=[RELIABLE, UNRELIABLE], range=[PALETTE[0]]), legend=legend),
         fill=alt.Fill("state:N", scale=_FADED, legend=legend),
         strokeDash=alt.StrokeDash("state:N", scale=_DASHED, legend=legend),
     )
-    return _svg(bars + _whiskers(base), alternative, height=_rows(row_height))
+    return render(bars + _whiskers(base), alternative, height=_rows(row_height))
 
 
 def level_estimates(
@@ -77,58 +77,58 @@ def level_estimates(
         {**_pick(row, "frequency", "ci_low", "ci_high", "level"), "value": plain(row["value"]), "zero": 0}
         for row in rows
     ]
-    base = _chart(shown, y=_names("value"), yOffset=alt.YOffset("level:N", sort=list(levels)))
+    base = inline(shown, y=_names("value"), yOffset=alt.YOffset("level:N", sort=list(levels)))
     colour, shape = _told_apart("level", levels, known)
     whiskers = base.mark_rule(strokeWidth=1.4).encode(x=_shares("ci_low", span), x2="ci_high:Q", color=colour)
     points = base.mark_point(filled=True, size=30, opacity=1).encode(x="frequency:Q", color=colour, shape=shape)
-    nought = _chart(shown[:1]).mark_rule(color=_INK, opacity=0.6).encode(x="zero:Q")
-    return _svg(nought + whiskers + points, alternative, height=_rows(row_height))
+    nought = inline(shown[:1]).mark_rule(color=INK, opacity=0.6).encode(x="zero:Q")
+    return render(nought + whiskers + points, alternative, height=_rows(row_height))
 
 
 def budgets(rows: Rows, levels: Sequence[str], alternative: str) -> Markup:
     """What a user spends on each attribute. Rows: attribute, level, epsilon."""
-    base = _chart(list(rows), y=_names("attribute"), yOffset=alt.YOffset("level:N", sort=list(levels)))
+    base = inline(list(rows), y=_names("attribute"), yOffset=alt.YOffset("level:N", sort=list(levels)))
     colour, shape = _told_apart("level", levels)
-    x = alt.X("epsilon:Q", title="budget ε", axis=_axis(format="~g"))
+    x = alt.X("epsilon:Q", title="budget ε", axis=quiet_axis(format="~g"))
     stems = base.mark_bar(height={"band": 0.55}).encode(x=x, color=colour)
     heads = base.mark_point(filled=True, size=34, opacity=1).encode(x="epsilon:Q", color=colour, shape=shape)
-    return _svg(stems + heads, alternative, height=_rows(11 * len(levels) + 8))
+    return render(stems + heads, alternative, height=_rows(11 * len(levels) + 8))
 
 
 def totals(rows: Rows, alternative: str) -> Markup:
     """Sums with intervals. Rows: attribute, total, ci_low, ci_high."""
     shown = [{**_pick(row, "total", "ci_low", "ci_high"), "attribute": plain(row["attribute"])} for row in rows]
-    base = _chart(shown, y=_names("attribute"))
-    x = alt.X("total:Q", title="total", axis=_axis(format="~s", tickCount=5))
-    return _svg(base.mark_bar(color=PALETTE[0]).encode(x=x) + _whiskers(base), alternative, height=_rows(24))
+    base = inline(shown, y=_names("attribute"))
+    x = alt.X("total:Q", title="total", axis=quiet_axis(format="~s", tickCount=5))
+    return render(base.mark_bar(color=PALETTE[0]).encode(x=x) + _whiskers(base), alternative, height=_rows(24))
 
 
 def trend(rows: Rows, values: Sequence[str], releases: Sequence[str], alternative: str) -> Markup:
     """The largest values' shares, release by release. Rows: release, value, frequency, ci_low, ci_high."""
     shown = [{**row, "value": plain(row["value"])} for row in rows]
     ordered = [plain(value) for value in values]
-    base = _chart(shown, x=_releases(releases), xOffset=alt.XOffset("value:N", sort=ordered))
+    base = inline(shown, x=_releases(releases), xOffset=alt.XOffset("value:N", sort=ordered))
     colour, shape = _told_apart("value", ordered)
-    y = alt.Y("frequency:Q", title="share", axis=_axis(format="~%"))
+    y = alt.Y("frequency:Q", title="share", axis=quiet_axis(format="~%"))
     lines = base.mark_line(strokeWidth=1.2, opacity=0.65).encode(y=y, color=colour)
     points = base.mark_point(filled=True, size=34, opacity=1).encode(y=y, color=colour, shape=shape)
     whiskers = base.mark_rule(strokeWidth=1.4).encode(y="ci_low:Q", y2="ci_high:Q", color=colour)
-    return _svg(lines + whiskers + points, alternative, height=230)
+    return render(lines + whiskers + points, alternative, height=230)
 
 
 def numbers(rows: Rows, bins: Rows, bounds: tuple[float, float], alternative: str) -> Markup:
     """A mean and quantiles on the declared bounds, the distribution behind them. Rows: what, at, ci_low, ci_high."""
-    axis, scale = _axis(format="~s", tickCount=5), alt.Scale(domain=list(bounds), nice=False)
-    base = _chart(rows, y=_names("what"))
-    whiskers = base.mark_rule(color=_INK, strokeWidth=1.4).encode(
+    axis, scale = quiet_axis(format="~s", tickCount=5), alt.Scale(domain=list(bounds), nice=False)
+    base = inline(rows, y=_names("what"))
+    whiskers = base.mark_rule(color=INK, strokeWidth=1.4).encode(
         x=alt.X("ci_low:Q", title=None, axis=axis, scale=scale), x2="ci_high:Q"
     )
     points = base.mark_point(filled=True, size=40, opacity=1, color=PALETTE[0], clip=True).encode(x="at:Q")
     height = 22 * len(rows) + 6
     if not bins:
-        return _svg(whiskers + points, alternative, height=height)
+        return render(whiskers + points, alternative, height=height)
     behind = (
-        _chart([{**row, "zero": 0} for row in bins])
+        inline([{**row, "zero": 0} for row in bins])
         .mark_rect(color=PALETTE[0], opacity=0.25)
         .encode(
             x=alt.X("bin_low:Q", title=None, axis=axis, scale=scale),
@@ -137,18 +137,18 @@ def numbers(rows: Rows, bins: Rows, bounds: tuple[float, float], alternative: st
             y2="zero:Q",
         )
     )
-    return _svg(alt.layer(behind, whiskers + points).resolve_scale(y="independent"), alternative, height=height + 40)
+    return render(alt.layer(behind, whiskers + points).resolve_scale(y="independent"), alternative, height=height + 40)
 
 
 def series(rows: Rows, releases: Sequence[str], title: str, alternative: str) -> Markup:
     """One number a release, from zero. Rows: release, amount."""
-    axis = _axis(format=",.0f", tickMinStep=1) if title == "users" else _axis(format="~g")
+    axis = quiet_axis(format=",.0f", tickMinStep=1) if title == "users" else quiet_axis(format="~g")
     bars = (
-        _chart(rows, x=_releases(releases))
+        inline(rows, x=_releases(releases))
         .mark_bar(color=PALETTE[0])
         .encode(y=alt.Y("amount:Q", title=title, axis=axis))
     )
-    return _svg(bars, alternative, height=150)
+    return render(bars, alternative, height=150)
 
 
 def plain(text: str) -> str:
@@ -160,14 +160,14 @@ def _pick(row: dict[str, Any], *fields: str) -> dict[str, Any]:
     return {field: row[field] for field in fields}
 
 
-def _chart(rows: Rows, **encoding: Any) -> alt.Chart:
+def inline(rows: Rows, **encoding: Any) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=list(rows))).encode(**encoding)
 
 
 def _whiskers(base: alt.Chart) -> Any:
     """Intervals with ends that can be seen, in the colour of the text."""
-    rule = base.mark_rule(color=_INK, strokeWidth=1.3).encode(x="ci_low:Q", x2="ci_high:Q")
-    ends = [base.mark_tick(color=_INK, size=7, thickness=1.3).encode(x=f"{end}:Q") for end in ("ci_low", "ci_high")]
+    rule = base.mark_rule(color=INK, strokeWidth=1.3).encode(x="ci_low:Q", x2="ci_high:Q")
+    ends = [base.mark_tick(color=INK, size=7, thickness=1.3).encode(x=f"{end}:Q") for end in ("ci_low", "ci_high")]
     return alt.layer(rule, *ends)
 
 
@@ -182,19 +182,21 @@ def _rows(height: float) -> alt.Step:
 
 
 def _releases(releases: Sequence[str]) -> alt.X:
-    axis = _axis(labelAngle=-40, labelOverlap="greedy", grid=False, labelLimit=110)
+    axis = quiet_axis(labelAngle=-40, labelOverlap="greedy", grid=False, labelLimit=110)
     return alt.X("release:N", sort=list(releases), title=None, axis=axis, scale=alt.Scale(paddingInner=0.35))
 
 
 def _shares(field: str, span: tuple[float, float]) -> alt.X:
-    return alt.X(f"{field}:Q", title="share", axis=_axis(format="~%", tickCount=5), scale=alt.Scale(domain=list(span)))
+    return alt.X(
+        f"{field}:Q", title="share", axis=quiet_axis(format="~%", tickCount=5), scale=alt.Scale(domain=list(span))
+    )
 
 
-def _axis(**options: Any) -> alt.Axis:
-    return alt.Axis(**{"domain": False, "tickColor": _INK, "tickOpacity": 0.4, **options})
+def quiet_axis(**options: Any) -> alt.Axis:
+    return alt.Axis(**{"domain": False, "tickColor": INK, "tickOpacity": 0.4, **options})
 
 
-def _legend(**options: Any) -> alt.Legend:
+def top_legend(**options: Any) -> alt.Legend:
     return alt.Legend(**{"orient": "top", "title": None, "columns": 3, "labelLimit": 78, "offset": 6, **options})
 
 
@@ -204,18 +206,18 @@ def _told_apart(field: str, members: Sequence[str], known: Sequence[str] | None 
     colours = [PALETTE[i % len(PALETTE)] for i in range(len(domain))]
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(domain))]
     room = {} if max(map(len, members)) <= _SHORT else {"columns": 2, "labelLimit": 125}
-    legend = _legend(symbolOpacity=1, values=list(members), **room) if several else None
+    legend = top_legend(symbolOpacity=1, values=list(members), **room) if several else None
     return (
         alt.Color(f"{field}:N", scale=alt.Scale(domain=domain, range=colours), legend=legend),
         alt.Shape(f"{field}:N", scale=alt.Scale(domain=domain, range=shapes), legend=legend),
     )
 
 
-def _svg(chart: alt.Chart | alt.LayerChart, alternative: str, height: Any) -> Markup:
+def render(chart: alt.Chart | alt.LayerChart, alternative: str, height: Any) -> Markup:
     """Render, and make the picture one thing for a screen reader: an image with a text alternative."""
     text = {
-        "labelColor": _INK,
-        "titleColor": _INK,
+        "labelColor": INK,
+        "titleColor": INK,
         "labelFontSize": 11,
         "titleFontSize": 11,
         "titleFontWeight": "normal",
@@ -226,7 +228,7 @@ def _svg(chart: alt.Chart | alt.LayerChart, alternative: str, height: Any) -> Ma
         )
         .configure(aria=False, background="transparent", font=_FONT)
         .configure_view(stroke=None)
-        .configure_axis(gridColor=_INK, gridOpacity=0.14, **text)
+        .configure_axis(gridColor=INK, gridOpacity=0.14, **text)
         .configure_legend(**{name: setting for name, setting in text.items() if "title" not in name})
     )
     drawn = vl_convert.vegalite_to_svg(dressed.to_dict(validate=False), allowed_base_urls=[])

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from pldp.errors import SourceError
 from pldp.mechanisms.protocol import PureProtocol, Reports
 from pldp.plan import Plan
+from tasks.home import commit
 from tasks.ingest import Ingested, n_partitions
 from tasks.perturb import as_reports, write_reports
 from tasks.run import Run
@@ -68,7 +69,9 @@ def collect(run: Run, file: SpecFile) -> Ingested:
     n_users = max(totals.values())
     if n_users == 0:
         raise SourceError(f"{folder}: no reports. Check source.reports and its folders. {NOTHING}")
-    partitions = n_partitions(n_users, plan)
+    # Fixed by the first run: another memory on a rerun must not cut the rest differently.
+    commit(run.folder / "partitions", str(n_partitions(n_users, plan, file.spec.runner)).encode())
+    partitions = int((run.folder / "partitions").read_bytes())
     for box, size in zip(boxes, sizes, strict=True):
         bounds = [size * i // partitions for i in range(partitions + 1)]
         for partition, rows in enumerate(_cut(_batches(box.files(folder), box), np.diff(bounds), box)):

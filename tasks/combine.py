@@ -53,6 +53,7 @@ def combine(
                 plan.recipe,
                 blocks_of(run, attribute, support, partitions),
                 generator(run, attribute.name),
+                with_covariance=bool(attribute.probabilities),
             )
             for attribute, support in zip(plan.attributes, supports, strict=True)
         )
@@ -63,8 +64,10 @@ def combine(
         if reference is None and recipe.method in ("op", "op-exact"):
             recipe = replace(recipe, method="oc+")  # the first release of its name has no previous one
         likelihood = partial(maximum_likelihood, blocks_of(run, attribute, support, partitions), attribute.protocols)
-        rng = generator(run, attribute.name)
-        histograms.append(estimate_histogram(found.levels, recipe, reference, rng, likelihood))
+        rng, dependent = generator(run, attribute.name), bool(attribute.probabilities)
+        histograms.append(
+            estimate_histogram(found.levels, recipe, reference, rng, likelihood, with_covariance=dependent)
+        )
     return tuple(histograms)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -19,8 +20,17 @@ Format = Literal["parquet", "csv"]
 
 _WRITERS: dict[Format, Callable[[pl.DataFrame, Path], None]] = {
     "parquet": lambda frame, path: frame.write_parquet(path),
-    "csv": lambda frame, path: frame.write_csv(path),
+    "csv": lambda frame, path: _flat(frame).write_csv(path),
 }
+
+
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """Lists as JSON: CSV has none."""
+    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
+    return frame.with_columns(
+        pl.Series(name, [json.dumps(cell, ensure_ascii=False) for cell in frame[name].to_list()], dtype=pl.String)
+        for name in lists
+    )
 
 
 def export_release(

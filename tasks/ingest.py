@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 
 from pldp.errors import HomeError, SourceError
 from pldp.plan import Plan
+from pldp.spec_runner import Runner
+from tasks.partitions import SORT_KEY, TWIN, cells_within, deal
 from tasks.query import connect, says_full, statement, text
 from tasks.run import AnyRun, Run
 from tasks.source import NOTHING, SourceFile
@@ -16,9 +22,10 @@ from tasks.specfile import SpecFile
 from tasks.stage import stage
 
 PARTITION_CELLS = 1 << 24
-"""Partitions are sized by cells (users × values), so memory depends on neither."""
+"""Partitions are sized by cells (users × values), so memory depends on neither. A stated memory takes its place."""
 
-_KEYS = 1 << 64
+_DEALT = 1 << 21
+"""Cells dealt out at a time: rows of many columns take no more memory than rows of few."""
 
 
 @dataclass(frozen=True)
@@ -32,32 +39,27 @@ class Ingested:
 @stage()
 def ingest(run: Run, file: SpecFile) -> Ingested:
     """Fill the run's vault, or find it full. One that was not filled to its end is filled anew: nothing was drawn."""
-    n_users = complete(run.vault)
-    if n_users is None:
-        refuse_second_draw(run)
+    found = complete(run.vault)
+    if found is not None:
+        return found
+    refuse_second_draw(run)
+    discard(run.vault)
+    try:
+        return _fill(run, SourceFile(file.spec, file.source, run.plan.levels))
+    except BaseException:
+        # The corrected source is another release, so nobody would come back for this half.
         discard(run.vault)
-        try:
-            n_users = _fill(run, SourceFile(file.spec, file.source, run.plan.levels))
-        except BaseException:
-            # The corrected source is another release, so nobody would come back for this half.
-            discard(run.vault)
-            raise
-    return Ingested(n_users, n_partitions(n_users, run.plan))
+        raise
 
 
-def n_partitions(n_users: int, plan: Plan) -> int:
-    return max(1, -(-n_users * plan.cells // PARTITION_CELLS))
-
-
-def key_range(partition: int, partitions: int) -> dict[str, int]:
-    """The keys of a partition: an equal slice of all hashes, so nobody needs a list of its users."""
-    first, after = (_KEYS * i // partitions for i in (partition, partition + 1))
-    return {"first": first, "last": after - 1}
+def n_partitions(n_users: int, plan: Plan, runner: Runner) -> int:
+    return max(1, -(-n_users * plan.cells // cells_within(runner, PARTITION_CELLS)))
 
 
 def discard(vault: Path) -> None:
     for left_over in (vault, vault.with_name(vault.name + ".wal")):
         left_over.unlink(missing_ok=True)
+    shutil.rmtree(vault.with_name("partitions"), ignore_errors=True)
 
 
 def refuse_second_draw(run: AnyRun) -> None:
@@ -73,19 +75,19 @@ def refuse_second_draw(run: AnyRun) -> None:
         )
 
 
-def complete(vault: Path) -> int | None:
-    """How many users the vault holds, if ingest reached its end."""
+def complete(vault: Path) -> Ingested | None:
+    """What the vault and its partitions hold, if ingest reached its end."""
     if not vault.exists():
         return None
     try:
         with connect(vault, read_only=True) as connection:
-            row = connection.execute(statement("19_ingest_n_users")).fetchone()
+            row = connection.execute(statement("19_ingest_found")).fetchone()
     except duckdb.Error:  # killed before its last table, or before it was a database at all
         return None
-    return None if row is None else int(row[0])
+    return None if row is None else Ingested(*map(int, row))
 
 
-def _fill(run: Run, source: SourceFile) -> int:
+def _fill(run: Run, source: SourceFile) -> Ingested:
     query, parameters = source.people()
     # The keys only order rows and assign levels inside the vault; they are forgotten with this call.
     keys = {"key": run.stream("key").copy(4).tobytes().hex()}
@@ -101,14 +103,13 @@ def _fill(run: Run, source: SourceFile) -> int:
             vault.execute(statement("14_ingest_rejects"))
         vault.execute(statement("15_ingest_nameless"))
         _require_declared(source, vault)
-        vault.execute("BEGIN")  # complete only once it is checked: a rerun after a crash asks no more than that
-        vault.execute(statement("19_ingest_done"))
         n_users = _one(vault, statement("19_ingest_n_users"))
         if n_users == 0:
             raise SourceError(f"{source.path}: no readable row with a user. Check source and its columns. {NOTHING}")
-        _refuse_twice(source, vault, n_partitions(n_users, run.plan))
-        vault.execute("COMMIT")
-    return n_users
+        found = Ingested(n_users, n_partitions(n_users, run.plan, source.spec.runner))
+        _deal(run, source, vault, found.partitions)
+        vault.execute(statement("19_ingest_done"), vars(found))
+    return found
 
 
 def _read(source: SourceFile, vault: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, object]) -> None:
@@ -136,16 +137,33 @@ def _require_declared(source: SourceFile, vault: duckdb.DuckDBPyConnection) -> N
             raise source.undeclared(row)
 
 
-def _refuse_twice(source: SourceFile, vault: duckdb.DuckDBPyConnection, partitions: int) -> None:
-    """Partition by partition, so that memory stays flat."""
-    for partition in range(partitions):
-        if _one(vault, statement("18_ingest_twice"), key_range(partition, partitions)):
+def _deal(run: Run, source: SourceFile, vault: duckdb.DuckDBPyConnection, partitions: int) -> None:
+    """In one pass, so that memory stays flat and nothing is read twice."""
+    with (
+        vault.cursor() as reader,
+        reader.sql(statement("18_ingest_rows")).to_arrow_reader(_DEALT // source.width) as rows,
+    ):
+        deal(run, _once(source, rows), rows.schema, partitions)
+
+
+def _once(source: SourceFile, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Pass rows on; the same user in two of them would stand side by side."""
+    last = np.empty((2, 0), dtype=np.uint64)
+    for batch in batches:
+        own = np.stack([batch.column(name).to_numpy() for name in (SORT_KEY, TWIN)])
+        key, twin = np.hstack([last, own])
+        same = key[1:] == key[:-1]
+        if (key[1:] < key[:-1]).any() or (same & (twin[1:] < twin[:-1])).any():
+            raise ValueError("the vault's rows are not in the order of their keys")
+        if (same & (twin[1:] == twin[:-1])).any():
             raise SourceError(
                 f"{source.path}, column {source.spec.source.user_id}: a user id stands in more than one row, and "
                 f"such a user would spend twice. Keep one row a user. {NOTHING}"
             )
+        last = own[:, -1:]
+        yield batch
 
 
-def _one(vault: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, int] | None = None) -> int:
-    row = vault.execute(query, parameters or {}).fetchone()
+def _one(vault: duckdb.DuckDBPyConnection, query: str) -> int:
+    row = vault.execute(query).fetchone()
     return 0 if row is None else int(row[0])

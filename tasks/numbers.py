@@ -10,16 +10,17 @@ from operator import add
 import numpy as np
 import polars as pl
 
-from pldp.number_estimate import NumberMean, NumberQuantiles, estimate_means, estimate_quantiles, users_of
+from pldp.binned import binned_distribution
+from pldp.inference import Histogram
+from pldp.number_estimate import Distribution, NumberMean, estimate_means, estimate_quantiles, users_of
 from pldp.number_plan import DISTRIBUTION, NumbersPlan
 from pldp.number_reports import NumberCounts, count_numbers
 from pldp.plan import Plan
 from tasks.combine import generator
+from tasks.count import Support
 from tasks.perturb_numbers import read_numbers
 from tasks.run import Run
 from tasks.stage import stage
-
-EM = "em"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class NumberResults:
     counts: tuple[NumberCounts, ...]
     users: tuple[int, ...]
     means: tuple[NumberMean, ...]
-    quantiles: tuple[NumberQuantiles, ...]
+    quantiles: tuple[Distribution, ...]
 
 
 @stage(retries=2)
@@ -84,11 +85,31 @@ def estimate_numbers(run: Run, tallies: tuple[NumberTally, ...]) -> NumberResult
     )
 
 
-def number_tables(plan: Plan, results: NumberResults | None) -> dict[str, pl.DataFrame]:
+def binned_numbers(
+    plan: Plan, supports: Sequence[Support], histograms: Sequence[Histogram]
+) -> tuple[Distribution, ...]:
+    """What the histograms of binned numbers tell of the numbers."""
+    recipe = plan.recipe
+    return tuple(
+        binned_distribution(
+            attribute,
+            histogram,
+            int(support.n.sum()),
+            confidence=recipe.confidence,
+            population=recipe.population,
+        )
+        for attribute, support, histogram in zip(plan.attributes, supports, histograms, strict=True)
+        if attribute.edges
+    )
+
+
+def number_tables(
+    plan: Plan, results: NumberResults | None, binned: Sequence[Distribution] = ()
+) -> dict[str, pl.DataFrame]:
     """What is published of numbers, where there are any."""
-    if results is None:
-        return {}
-    return {"means": mean_rows(plan, results), "quantiles": quantile_rows(results), "bins": bin_rows(results)}
+    found = (*(results.quantiles if results is not None else ()), *binned)
+    tables = {"quantiles": quantile_rows(found), "bins": bin_rows(found)} if found or results is not None else {}
+    return tables if results is None else {"means": mean_rows(plan, results), **tables}
 
 
 def mean_rows(plan: Plan, results: NumberResults | None) -> pl.DataFrame:
@@ -104,42 +125,40 @@ def mean_rows(plan: Plan, results: NumberResults | None) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={**schema, "n_reports": pl.Int64})
 
 
-def quantile_rows(results: NumberResults | None) -> pl.DataFrame:
+def quantile_rows(distributions: Sequence[Distribution]) -> pl.DataFrame:
     schema = {"attribute": pl.String, "method": pl.String} | dict.fromkeys(
         ("probability", "quantile", "standard_error", "ci_low", "ci_high"), pl.Float64
     )
     rows = [
-        {"attribute": found.attribute, "method": EM, **vars(quantile), "n_reports": found.n_reports}
-        for found in (() if results is None else results.quantiles)
+        {"attribute": found.attribute, "method": found.method, **vars(quantile), "n_reports": found.n_reports}
+        for found in distributions
         for quantile in found.quantiles
     ]
     return pl.DataFrame(rows, schema={**schema, "n_reports": pl.Int64})
 
 
-def bin_rows(results: NumberResults | None) -> pl.DataFrame:
-    """The distributions behind the quantiles: shares of equal bins."""
+def bin_rows(distributions: Sequence[Distribution]) -> pl.DataFrame:
+    """The distributions behind the quantiles: shares of bins."""
     schema = {"attribute": pl.String, "method": pl.String} | dict.fromkeys(
         ("bin_low", "bin_high", "frequency", "standard_error"), pl.Float64
     )
     frames = [pl.DataFrame(schema={**schema, "n_reports": pl.Int64})]
-    for found in () if results is None else results.quantiles:
-        if found.histogram is not None:
-            edges = found.histogram.edges
-            columns = {
-                "bin_low": edges[:-1],
-                "bin_high": edges[1:],
-                "frequency": found.histogram.frequency,
-                "standard_error": np.maximum(found.histogram.standard_error, np.finfo(float).eps),
-            }
-            frames.append(
-                pl.DataFrame(columns)
-                .with_columns(
-                    attribute=pl.lit(found.attribute),
-                    method=pl.lit(EM),
-                    n_reports=pl.lit(found.n_reports, dtype=pl.Int64),
-                )
-                .select(frames[0].columns)
+    for found in distributions:
+        columns = {
+            "bin_low": found.edges[:-1],
+            "bin_high": found.edges[1:],
+            "frequency": found.frequency,
+            "standard_error": np.maximum(found.standard_error, np.finfo(float).eps),
+        }
+        frames.append(
+            pl.DataFrame(columns)
+            .with_columns(
+                attribute=pl.lit(found.attribute),
+                method=pl.lit(found.method),
+                n_reports=pl.lit(found.n_reports, dtype=pl.Int64),
             )
+            .select(frames[0].columns)
+        )
     return pl.concat(frames)
 
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -22,10 +22,12 @@ from markupsafe import Markup
 
 from pldp.errors import PldpError, StageFailed
 from tasks import charts, words
-from tasks.aggregates.page import declared_total, of_items, render_aggregates
+from tasks.aggregates.page import declared_total, declared_unit, render_aggregates
 from tasks.home import Home, open_folder, replace
+from tasks.items.page import render_items
 from tasks.page_numbers import number_views
 from tasks.results import PublishedRelease, read_release
+from tasks.specfile import AGGREGATES, HISTOGRAMS, ITEMS
 from tasks.trends import read_index
 
 CHART_VALUES = 40
@@ -48,8 +50,7 @@ def build_page(home: Path, wanted: str) -> Path:
     try:
         with _alone(pages):
             spec = read_spec(home, found.release_id)
-            render = partial(render_aggregates, templates=_templates()) if of_items(spec) else render_release
-            page = render(found, spec).encode()
+            page = _render(found, spec).encode()
             # The page comes last: for a release that has one, nobody comes back to list it.
             replace(pages / "index.html", render_index(home, found.release_id).encode(), mode=0o644)
             replace(path, page, mode=0o644)
@@ -64,6 +65,16 @@ def build_page(home: Path, wanted: str) -> Path:
         f"{path}: the page could not be built ({reason}). Results are as they were; "
         f"`pldp page {found.release_id} --home {home}` builds it again."
     )
+
+
+def _render(found: PublishedRelease, spec: dict[str, Any] | None) -> str:
+    """The page of a release of whatever kind."""
+    kind = (spec or {}).get("kind", HISTOGRAMS)
+    if kind == AGGREGATES:
+        return render_aggregates(found, spec, templates=_templates())
+    if kind == ITEMS:
+        return render_items(found, spec, declared_total(spec), templates=_templates())
+    return render_release(found, spec)
 
 
 def render_release(found: PublishedRelease, spec: dict[str, Any] | None) -> str:
@@ -97,9 +108,12 @@ def render_release(found: PublishedRelease, spec: dict[str, Any] | None) -> str:
 def render_index(home: Path, building: str = "") -> str:
     """The list of all releases, and how each name's results went from one to the next."""
     built = {building, *(path.stem for path in Home(home).pages.glob("*.html"))}
-    index = read_index(home, lambda release_id: declared_total(read_spec(home, release_id)))
-    items = {each["name"] for each in index["series"] if of_items(read_spec(home, each["rows"][-1]["release_id"]))}
-    return _templates().get_template("index.html.j2").render(**index, built=built, items=items)
+
+    def declared(release_id: str) -> tuple[str, str | None]:
+        spec = read_spec(home, release_id)
+        return declared_unit(spec), declared_total(spec)
+
+    return _templates().get_template("index.html.j2").render(**read_index(home, declared), built=built)
 
 
 def read_spec(home: Path, release_id: str) -> dict[str, Any] | None:
@@ -125,6 +139,7 @@ class AttributeView:
     histogram: Markup | None
     level_chart: Markup | None
     charted: int
+    quantiles: list[dict[str, Any]]
 
 
 def _attribute(
@@ -164,6 +179,7 @@ def _attribute(
         histogram=_histogram(name, shown[:CHART_VALUES], digits, len(levels)) if charted else None,
         level_chart=_level_chart(name, found, shown[:CHART_VALUES], levels, by_level) if charted and levels else None,
         charted=min(n_values, CHART_VALUES),
+        quantiles=[] if found.quantiles.is_empty() else found.quantiles.filter(attribute=name).to_dicts(),
     )
 
 
@@ -225,7 +241,7 @@ def _templates() -> jinja2.Environment:
     )
     environment.filters |= {
         name: getattr(words, name)
-        for name in ("above", "certainty", "chance", "factor", "measured", "number", "percent")
+        for name in ("above", "certainty", "chance", "factor", "measured", "number", "percent", "protected", "whose")
     }
     environment.globals |= {"METHODS": words.METHODS, "POSTPROCESSES": words.POSTPROCESSES}
     return environment

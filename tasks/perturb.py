@@ -14,14 +14,13 @@ from pldp.mechanisms.protocol import PureProtocol, Reports, Values
 from pldp.plan import Plan
 from pldp.randomness import Keystream
 from tasks.home import draft_of, link
-from tasks.ingest import key_range
-from tasks.query import connect, statement
+from tasks.partitions import read_partition
 from tasks.run import Run
 from tasks.stage import stage
 
 
 @stage()
-def perturb(run: Run, level: str, batch: Sequence[int], partitions: int) -> int:
+def perturb(run: Run, level: str, batch: Sequence[int]) -> int:
     """Draw the reports of one privacy level of a batch of partitions; how many were drawn now.
 
     Drawn once: a report file that is committed is never drawn again, and a second writer that lost the race leaves
@@ -30,27 +29,23 @@ def perturb(run: Run, level: str, batch: Sequence[int], partitions: int) -> int:
     plan = run.plan
     code = plan.levels.index(level)
     drawn = 0
-    with connect(run.vault, read_only=True) as vault:
-        for partition in batch:
-            for level_field, attributes in _by_level_field(plan).items():
-                missing = [i for i in attributes if not _file(run, plan, i, level, partition).exists()]
-                if not missing:
-                    continue
-                query = statement(
-                    "20_perturb_values", values=", ".join(f"value_{i}" for i in missing), level=f"level_{level_field}"
-                )
-                keys = key_range(partition, partitions)
-                columns = vault.execute(query, {**keys, "level": code}).fetchnumpy()
-                for i in missing:
-                    protocol = plan.attributes[i].levels[code].protocol
-                    values = np.asarray(columns[f"value_{i}"], dtype=np.uint16)
-                    stream = run.stream(plan.attributes[i].name, level, partition)
-                    drawn += write_reports(_file(run, plan, i, level, partition), protocol.perturb(values, stream))
+    for partition in batch:
+        for level_field, attributes in _by_level_field(plan).items():
+            missing = [i for i in attributes if not _file(run, plan, i, level, partition).exists()]
+            if not missing:
+                continue
+            levels, values = _rows(run, partition, level_field, missing)
+            own = levels == code
+            for i in missing:
+                protocol = plan.attributes[i].levels[code].protocol
+                stream = run.stream(plan.attributes[i].name, level, partition)
+                reports = protocol.perturb(values[i][own], stream)
+                drawn += write_reports(_file(run, plan, i, level, partition), reports)
     return drawn
 
 
 @stage()
-def perturb_hidden(run: Run, batch: Sequence[int], partitions: int) -> int:
+def perturb_hidden(run: Run, batch: Sequence[int]) -> int:
     """The same where levels are hidden: everybody of a partition at once, and beside each report one about the level.
 
     The report about the level is drawn once a user and committed before any value report: it stands beside the reports
@@ -58,26 +53,27 @@ def perturb_hidden(run: Run, batch: Sequence[int], partitions: int) -> int:
     """
     plan = run.plan
     drawn = 0
-    with connect(run.vault, read_only=True) as vault:
-        for partition in batch:
-            for level_field, attributes in _by_level_field(plan).items():
-                missing = [i for i in attributes if not _file(run, plan, i, None, partition).exists()]
-                if not missing:
-                    continue
-                query = statement(
-                    "21_perturb_hidden", values=", ".join(f"value_{i}" for i in missing), level=f"level_{level_field}"
-                )
-                columns = vault.execute(query, key_range(partition, partitions)).fetchnumpy()
-                levels = np.asarray(columns["level"], dtype=np.uint16)
-                ruled = None if plan.one_level_for_all else plan.attributes[level_field].name
-                told = _level_reports(run, ruled, partition, levels)
-                for i in missing:
-                    attribute = plan.attributes[i]
-                    values = np.asarray(columns[f"value_{i}"], dtype=np.uint16)
-                    stream = run.stream(attribute.name, "hidden", partition)
-                    reports = perturb_mixed(attribute.protocols, levels, values, stream)
-                    drawn += write_reports(_file(run, plan, i, None, partition), reports, told)
+    for partition in batch:
+        for level_field, attributes in _by_level_field(plan).items():
+            missing = [i for i in attributes if not _file(run, plan, i, None, partition).exists()]
+            if not missing:
+                continue
+            levels, values = _rows(run, partition, level_field, missing)
+            ruled = None if plan.one_level_for_all else plan.attributes[level_field].name
+            told = _level_reports(run, ruled, partition, levels)
+            for i in missing:
+                attribute = plan.attributes[i]
+                stream = run.stream(attribute.name, "hidden", partition)
+                reports = perturb_mixed(attribute.protocols, levels, values[i], stream)
+                drawn += write_reports(_file(run, plan, i, None, partition), reports, told)
     return drawn
+
+
+def _rows(run: Run, partition: int, level_field: int, attributes: Sequence[int]) -> tuple[Values, dict[int, Values]]:
+    """Everybody's level and values, as positions in the plan."""
+    level = f"level_{level_field}"
+    columns = read_partition(run, partition, [level, *(f"value_{i}" for i in attributes)])
+    return columns[level].astype(np.uint16), {i: columns[f"value_{i}"].astype(np.uint16) for i in attributes}
 
 
 def _level_reports(run: Run, attribute: str | None, partition: int, levels: Values) -> Reports:

@@ -11,15 +11,14 @@ import pyarrow.parquet as pq
 
 from pldp.number_plan import NumbersPlan
 from pldp.number_reports import NumberReports, report_numbers
-from tasks.ingest import key_range
+from tasks.partitions import read_partition
 from tasks.perturb import commit_columns
-from tasks.query import connect, statement
 from tasks.run import Run
 from tasks.stage import stage
 
 
 @stage()
-def perturb_numbers(run: Run, level: str, batch: Sequence[int], partitions: int) -> int:
+def perturb_numbers(run: Run, level: str, batch: Sequence[int]) -> int:
     """Draw which questions the users of a level answer, and their answers; how many were drawn now.
 
     Both are committed together: if a rerun drew the sample anew beside answers that are there, a user would answer more
@@ -29,19 +28,19 @@ def perturb_numbers(run: Run, level: str, batch: Sequence[int], partitions: int)
     if numbers is None:
         return 0
     code = run.plan.levels.index(level)
-    query = statement("22_perturb_numbers", numbers=", ".join(number_fields(numbers)))
+    names = number_fields(numbers)
     drawn = 0
-    with connect(run.vault, read_only=True) as vault:
-        for partition in batch:
-            path = run.numbers_file(level, partition)
-            if path.exists():
-                continue
-            found = vault.execute(query, {**key_range(partition, partitions), "level": code}).fetchnumpy()
-            columns = [np.asarray(found[name]) for name in number_fields(numbers)]
-            codes = np.stack(columns[: numbers.columns]).astype(np.uint32, copy=False)
-            weights = np.stack(columns[numbers.columns :]) if len(columns) > numbers.columns else None
-            stream = run.stream("numbers", level, partition)
-            drawn += write_numbers(path, report_numbers(numbers, code, codes, weights, stream))
+    for partition in batch:
+        path = run.numbers_file(level, partition)
+        if path.exists():
+            continue
+        found = read_partition(run, partition, ["level_0", *names])
+        own = found["level_0"] == code
+        columns = [found[name][own] for name in names]
+        codes = np.stack(columns[: numbers.columns]).astype(np.uint32, copy=False)
+        weights = np.stack(columns[numbers.columns :]) if len(columns) > numbers.columns else None
+        stream = run.stream("numbers", level, partition)
+        drawn += write_numbers(path, report_numbers(numbers, code, codes, weights, stream))
     return drawn
 
 

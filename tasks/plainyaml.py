@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import yaml
 
 _DEPTH = 32
+_LONG = 1 << 16
 _PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("map", "seq", "str", "int", "float", "bool", "null")}
 _TEXT = {f"tag:yaml.org,2002:{kind}" for kind in ("timestamp", "value")}
 """What YAML would read into `2024-01-01` and `=`; here they are text."""
@@ -32,7 +35,7 @@ class _Float(_Written, float):
     pass
 
 
-class _Loader(yaml.SafeLoader):
+class _Plain(yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
     """No tags beyond plain data, no merging (it multiplies), no key twice (the first would be lost)."""
 
     yaml_constructors = {  # noqa: RUF012  (the library's own way to state them)
@@ -43,15 +46,19 @@ class _Loader(yaml.SafeLoader):
         for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
     depth = 0
+    peek_event: Callable[[], Any]
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         self.depth += 1
         if self.depth > _DEPTH:
-            raise yaml.composer.ComposerError(None, None, f"nested deeper than {_DEPTH}", self.get_mark())
+            raise yaml.composer.ComposerError(None, None, f"nested deeper than {_DEPTH}", self._mark())
         try:
             return super().compose_node(parent, index)
         finally:
             self.depth -= 1
+
+    def _mark(self) -> Any:
+        return self.peek_event().start_mark
 
     def flatten_mapping(self, node: Any) -> None:
         for key, _ in node.value:
@@ -82,13 +89,43 @@ class _Loader(yaml.SafeLoader):
         return found
 
 
+class _Loader(_Plain, yaml.SafeLoader):
+    """With the library's own scanner, whose words we know."""
+
+    def __init__(self, text: str) -> None:
+        yaml.SafeLoader.__init__(self, text)
+
+
+_Quick: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _QuickLoader(_Plain, _Quick):  # type: ignore[misc]  # what it is depends on the machine
+    """With libyaml's, where it is there: a spec of thousands of profiles has megabytes."""
+
+    def __init__(self, text: str) -> None:
+        _Quick.__init__(self, text)
+        yaml.composer.Composer.__init__(self)
+
+
 def _refusal(problem: str, node: Any) -> yaml.constructor.ConstructorError:
     return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
 
+@lru_cache(maxsize=2)
 def load(text: str) -> Any:
-    """The one document of a text; raises yaml.YAMLError, whose mark tells where."""
-    loader = _Loader(text)
+    """The one document of a text, not to be changed; raises yaml.YAMLError, whose mark tells where.
+
+    A command asks several times: of what kind a spec is, whether it is valid, and for the run itself.
+    """
+    if len(text) > _LONG:
+        try:
+            return _read(_QuickLoader(text))
+        except yaml.YAMLError:
+            pass  # told in the words of the other one
+    return _read(_Loader(text))
+
+
+def _read(loader: Any) -> Any:
     try:
         return loader.get_single_data()
     finally:

@@ -72,6 +72,16 @@ def connect(path: Path, *, read_only: bool = False, columns: int = 0) -> Iterato
 
 
 @contextmanager
+def connect_memory() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database that leaves nothing on any disk, for files that fit."""
+    connection = duckdb.connect(":memory:", config={"temp_directory": ""})
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
 def connect_published(results: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """The file behind the link, to read. Whoever has it open to write locks readers out; they get a copy."""
     path = results.resolve()

@@ -25,6 +25,8 @@ _TABLES = (
     "quantiles",
     "bins",
     "aggregates",
+    "itemsets",
+    "rules",
     "budgets",
     "validations",
 )
@@ -41,6 +43,8 @@ class PublishedRelease:
     quantiles: pl.DataFrame
     bins: pl.DataFrame
     aggregates: pl.DataFrame
+    itemsets: pl.DataFrame
+    rules: pl.DataFrame
     budgets: pl.DataFrame
     validations: pl.DataFrame
     plan_matches: bool

@@ -17,13 +17,25 @@ from typing import Any, Protocol, TypeVar
 from pldp.errors import SourceError, SpecError
 from pldp.plan import Plan
 from pldp.randomness import Keystream
+from pldp.spec import Retention
+from pldp.spec_runner import Runner
 from pldp.statement import privacy_statement
-from tasks.aggregates.file import AggregatesFile
 from tasks.home import Home, commit, open_folder, sweep
 from tasks.specfile import SpecFile
 
 _CHUNK = 1 << 20
 R = TypeVar("R", bound="AnyRun")
+
+
+class AnySpec(Protocol):
+    """What every kind of spec says."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def retention(self) -> Retention: ...
+    @property
+    def runner(self) -> Runner: ...
 
 
 class AnyPlan(Protocol):
@@ -37,6 +49,22 @@ class AnyPlan(Protocol):
     def sha256(self) -> str: ...
     @property
     def worst_total(self) -> Fraction: ...
+    def model_dump_json(self) -> str: ...
+
+
+class AnyFile(Protocol):
+    """A valid spec of whatever kind, and the plan it resolves to."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def spec(self) -> AnySpec: ...
+    @property
+    def plan(self) -> AnyPlan: ...
+    @property
+    def public(self) -> str: ...
+    @property
+    def sha256(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -68,6 +96,10 @@ class AnyRun:
     @property
     def reports(self) -> Path:
         return self.folder / "reports" if self.evaluation else self.home.reports / self.release_id
+
+    def partition_file(self, partition: int) -> Path:
+        """Rows of the vault, for a worker to perturb."""
+        return self.vault.with_name("partitions") / f"{partition:05d}.parquet"
 
     @property
     def plan(self) -> AnyPlan:
@@ -140,7 +172,7 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
 def open_kind(
     kind: type[R],
     home: Home,
-    file: SpecFile | AggregatesFile,
+    file: AnyFile,
     inputs: Sequence[Path],
     slot: str,
     *,

@@ -10,7 +10,8 @@ from itertools import accumulate
 from pathlib import Path
 
 from pldp.errors import SourceError
-from pldp.spec import Category, Spec
+from pldp.spec import Spec
+from pldp.spec_histograms import Binned, Category, Cells
 from pldp.spec_numbers import Number
 from tasks import source_numbers
 from tasks.query import statement
@@ -40,11 +41,11 @@ class SourceFile:
         return self.file.format
 
     @cached_property
-    def categories(self) -> tuple[Category, ...]:
-        return tuple(attribute for attribute in self.spec.attributes if isinstance(attribute, Category))
+    def categories(self) -> tuple[Cells, ...]:
+        return self.spec.categories
 
     @cached_property
-    def asked(self) -> tuple[Category | Number, ...]:
+    def asked(self) -> tuple[Cells | Number, ...]:
         """What cells are read for, in the order of their names in the statements."""
         return (*self.categories, *self.spec.number_attributes)
 
@@ -70,7 +71,8 @@ class SourceFile:
     def domains(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The types that cells are cast to: a name, and the values in the order of their positions."""
         for i, category in enumerate(self.categories):
-            yield f"domain_{i}", category.values
+            if isinstance(category, Category):
+                yield f"domain_{i}", category.values
         yield "level_domain", self.levels
 
     def people(self) -> tuple[str, dict[str, object]]:
@@ -104,7 +106,7 @@ class SourceFile:
             if position < 0:
                 rule = (
                     "holds no number, and no missing value is declared: add `missing: <a number within bounds>`"
-                    if isinstance(attribute, Number)
+                    if isinstance(attribute, Number | Binned)
                     else "is empty, and no missing value is declared: add `missing: <one of values>`"
                     if position == _NO_MISSING
                     else "holds a value that is not declared: add it to values, or add `other: <one of values>`"
@@ -127,9 +129,9 @@ class SourceFile:
 
     def _value_positions(self) -> list[str]:
         return [
-            f"{source_numbers.code(f'cell_{i}', asked)} AS cell_{i}_position"
-            if isinstance(asked, Number)
-            else _position(f"cell_{i}", f"domain_{i}", *_fallbacks(asked))
+            _position(f"cell_{i}", f"domain_{i}", *_fallbacks(asked))
+            if isinstance(asked, Category)
+            else f"{source_numbers.position(f'cell_{i}', asked)} AS cell_{i}_position"
             for i, asked in enumerate(self.asked)
         ]
 

@@ -16,13 +16,16 @@ from pydantic import BaseModel, ValidationError
 from pldp.errors import SpecError
 from pldp.plan import Plan
 from pldp.resolve import make_plan
-from pldp.spec import Category, Crosstab, Spec
+from pldp.spec import Spec
+from pldp.spec_histograms import Binned, Category, Crosstab
 from pldp.spec_numbers import Number
 from tasks import plainyaml
 
 NOTHING = "Nothing was run."
-HISTOGRAMS, AGGREGATES = "histograms", "aggregates"
+HISTOGRAMS, AGGREGATES, ITEMS = KINDS = ("histograms", "aggregates", "items")
 """Kinds of releases."""
+Given = dict[str, str | int | None] | None
+"""What a command line says of the runner, under the keys of the spec; a place to run (`dask`) replaces the section."""
 _QUOTED = 80
 _LARGEST = 16 << 20
 """Bytes of a spec: somebody who names the data by mistake is told at once."""
@@ -74,14 +77,14 @@ class SpecFile:
         return Path(os.path.realpath(self.path.parent / path))
 
 
-def load_spec(path: Path, source: Path | None = None) -> SpecFile:
-    """Read and validate a spec whole; `source` takes the place of its source's path."""
-    content = read_content(path, source)
-    if content.pop("kind", HISTOGRAMS) != HISTOGRAMS:
-        raise SpecError(
-            f"{path}: kind must be {HISTOGRAMS} here; specs of kind {AGGREGATES} are for `pldp release`, `plan` and "
-            f"`evaluate`, and have no schedule. {NOTHING}"
-        )
+def load_spec(path: Path, source: Path | None = None, runner: Given = None) -> SpecFile:
+    """Read and validate a spec whole; `source` takes the place of its source's path, `runner` of its runner's keys."""
+    content = read_content(path, source, runner)
+    kind = content.pop("kind", HISTOGRAMS)
+    if kind != HISTOGRAMS:
+        others = f"specs of kind {AGGREGATES} or {ITEMS} are for `pldp release`, `plan` and `evaluate`, not scheduled"
+        known = f"kind must be {HISTOGRAMS} here; {others}" if kind in KINDS else f"kind must be {', '.join(KINDS)}"
+        raise SpecError(f"{path}: {known} (got {_short(repr(kind))}). {NOTHING}")
     try:
         spec = Spec.model_validate(content)
         plan = make_plan(spec)
@@ -97,7 +100,7 @@ def kind_of(path: Path) -> str:
     return str(read_content(path).get("kind", HISTOGRAMS))
 
 
-def read_content(path: Path, source: Path | None = None) -> dict[str, Any]:
+def read_content(path: Path, source: Path | None = None, runner: Given = None) -> dict[str, Any]:
     """The file's keys and values, not yet looked at."""
     try:
         if path.stat().st_size > _LARGEST:
@@ -117,8 +120,13 @@ def read_content(path: Path, source: Path | None = None) -> dict[str, Any]:
         ) from None
     if not isinstance(content, dict):
         raise SpecError(f"{path}: the spec must be a mapping with name, source, attributes, budget, levels. {NOTHING}")
+    content = dict(content)
     if source is not None and isinstance(content.get("source"), dict):
         content["source"] = {**content["source"], "path": os.path.realpath(source)}
+    if runner:
+        stated = content.get("runner", {})
+        kept = stated if isinstance(stated, dict) and "dask" not in runner else {}
+        content["runner"] = {**kept, **runner}
     return content
 
 
@@ -183,7 +191,7 @@ def _known_keys(steps: list[Any], content: Any, root: type[BaseModel]) -> list[s
         content = content[step] if isinstance(content, dict | list) else None
         if isinstance(step, int):
             kind = content.get("kind") if isinstance(content, dict) else None
-            model = {"crosstab": Crosstab, "number": Number}.get(str(kind), Category)
+            model = {"binned": Binned, "crosstab": Crosstab, "number": Number}.get(str(kind), Category)
         else:
             annotation = model.model_fields[step].annotation if step in model.model_fields else None
             options = [annotation, *getattr(annotation, "__args__", ())]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from importlib import import_module
+from typing import Any, ParamSpec, TypeVar
 
 import duckdb
 from prefect import Task, task
@@ -32,7 +33,7 @@ def guarded(function: Callable[P, R]) -> Callable[P, R]:
         except PldpError as error:
             failure = type(error)(*error.args)
         except Exception as error:
-            failure = StageFailed(_sentence(function.__name__, reason(error)))
+            failure = StageFailed(sentence(function.__name__, reason(error)))
         raise failure
 
     return shell
@@ -45,7 +46,7 @@ def reason(error: Exception) -> str:
     return FULL if isinstance(error, duckdb.Error) and says_full(error) else type(error).__name__
 
 
-def _sentence(stage: str, reason: str) -> str:
+def sentence(stage: str, reason: str) -> str:
     return (
         f"Stage {stage} failed ({reason}). Earlier releases are untouched and nothing of this one was published; "
         "run the same command again to resume."
@@ -61,3 +62,9 @@ def stage(*, retries: int = 0) -> Callable[[Callable[P, R]], Task[P, R]]:
         )
 
     return decorate
+
+
+def call(module: str, name: str, *args: Any) -> Any:
+    """Run a stage by its name in a worker: its function alone, no orchestration. What it writes is the operator's."""
+    os.umask(0o077)
+    return getattr(import_module(module), name).fn(*args)

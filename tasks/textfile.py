@@ -39,7 +39,7 @@ class TextFile:
         `made` are further expressions, of no column.
         """
         known = self._columns()
-        cells = ", ".join([*made, *(f"{self._cell(column, known)} AS {name}" for name, column in wanted.items())])
+        cells = self.cells(wanted, known, *made)
         if self.format == "parquet":
             return statement("11_ingest_parquet", cells=cells), {"path": _literal(self.path)}
         struct = ", ".join(f"{text(name)}: 'VARCHAR'" for name in known)
@@ -50,6 +50,10 @@ class TextFile:
             "header": self.csv.header,
             "comment": self.csv.comment,
         }
+
+    def cells(self, wanted: Mapping[str, str | None], known: tuple[str, ...], *made: str) -> str:
+        """The list of a SELECT from rows whose columns are known."""
+        return ", ".join([*made, *(f"{self._cell(column, known)} AS {name}" for name, column in wanted.items())])
 
     def unreadable(self) -> SourceError:
         """What is said instead of a reader's own words, which quote rows."""

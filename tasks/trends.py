@@ -25,33 +25,39 @@ TREND_CHARTS = 60
 
 _STAMPS = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S")
 
-Spend = Callable[[str], str | None]
+Declared = Callable[[str], tuple[str, str | None]]
 
 
-def read_index(home: Path, declared: Spend) -> dict[str, Any]:
-    """`declared` is the total that a release's spec gives: what a refused release, without budgets, has spent."""
+def read_index(home: Path, declared: Declared) -> dict[str, Any]:
+    """`declared` are unit and total that a release's spec gives: what a refused release, without budgets, has spent."""
     with connect_published(Home(home).results) as connection:
         releases = connection.sql(statement("82_page_releases")).pl()
         shares = connection.sql(statement("83_page_trends"), params={"releases": RELEASES, "values": VALUES}).pl()
     listed = [_with_spend(row, declared) for row in releases.iter_rows(named=True)]
-    names = list(dict.fromkeys(row["name"] for row in listed))
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in listed:  # spends of different units are never added
+        groups.setdefault((row["name"], row["unit"]), []).append(row)
     room, series = TREND_CHARTS, []
-    for name in names:
-        trends = shares.filter(pl.col("name") == name)
-        series.append(_series(name, [row for row in listed if row["name"] == name], trends, room))
+    for (name, unit), rows in groups.items():
+        trends = shares.filter(pl.col("release_id").is_in([row["release_id"] for row in rows]))
+        series.append(_series(name, unit, rows, trends, room))
         room -= len(series[-1]["trends"])
-    return {"releases": listed[:LISTED], "n_releases": len(listed), "series": series, "RELEASES": RELEASES}
+    names = {"n_names": len({name for name, _ in groups}), "n_releases": len(listed)}
+    return {"releases": listed[:LISTED], "series": series, "RELEASES": RELEASES, **names}
 
 
-def _with_spend(row: dict[str, Any], declared: Spend) -> dict[str, Any]:
+def _with_spend(row: dict[str, Any], declared: Declared) -> dict[str, Any]:
     if row["spent"] is None:
-        total = declared(row["release_id"])
+        unit, total = declared(row["release_id"])
+        row["unit"] = row["unit"] or unit
         row["spent"] = None if total is None else float(Fraction(total))
     return row
 
 
-def _series(name: str, newest_first: list[dict[str, Any]], shares: pl.DataFrame, room: int) -> dict[str, Any]:
-    """One name: users and what has been spent, and its attributes' largest values where there is a trend to see."""
+def _series(
+    name: str, unit: str, newest_first: list[dict[str, Any]], shares: pl.DataFrame, room: int
+) -> dict[str, Any]:
+    """One name and unit: users and what has been spent, and attributes' largest values where there is a trend."""
     rows = newest_first[::-1]
     spent = 0.0
     for row in rows:
@@ -60,6 +66,7 @@ def _series(name: str, newest_first: list[dict[str, Any]], shares: pl.DataFrame,
     rows = rows[-RELEASES:]
     view: dict[str, Any] = {
         "name": name,
+        "unit": unit,
         "rows": rows,
         "n_releases": len(newest_first),
         "spent": spent,
@@ -85,7 +92,7 @@ def _series(name: str, newest_first: list[dict[str, Any]], shares: pl.DataFrame,
         [{"release": row["stamp"], "amount": row["spent_so_far"]} for row in rows],
         labels,
         "ε spent so far",
-        f"Bar chart of the most that a user in all releases of {name} has spent, growing to {spent:.4g} "
+        f"Bar chart of the most that {words.UNITS[unit]} in all releases of {name} has spent, growing to {spent:.4g} "
         f"over {len(newest_first)} releases. The table below has all numbers.",
     )
     stamp_of = {row["release_id"]: row["stamp"] for row in rows}

@@ -8,6 +8,7 @@ import polars as pl
 
 from pldp.inference import Histogram
 from pldp.mechanisms.protocol import Floats
+from pldp.number_estimate import Distribution
 from tasks.count import Support, Tally
 from tasks.estimate import LevelEstimates
 from tasks.ingest import Ingested
@@ -31,6 +32,7 @@ def validate(
     truth: dict[str, Floats] | None = None,
     numbers: NumberResults | None = None,
     true_means: dict[str, float] | None = None,
+    binned: tuple[Distribution, ...] = (),
 ) -> tuple[Verdict, ...]:
     """Every gate's verdict on a run."""
     # Great Expectations takes three seconds and 265 MB to import, so only who validates pays.
@@ -48,6 +50,7 @@ def validate(
         histograms=histograms,
         rows=rows.to_pandas(),
         truth=truth,
+        binned=binned,
         numbers=None
         if numbers is None or run.plan.numbers is None
         else NumberEvidence(
@@ -58,7 +61,7 @@ def validate(
             partitions=ingested.partitions,
             level_sizes=supports[0].n if supports else None,
             means=mean_rows(run.plan, numbers).to_pandas(),
-            quantiles=quantile_rows(numbers).to_pandas(),
+            quantiles=quantile_rows(numbers.quantiles).to_pandas(),
             true_means=true_means,
         ),
     )

@@ -25,6 +25,13 @@ POSTPROCESSES = {
     "norm-sub": "they were then moved to the nearest shares that are not negative and sum to 1",
 }
 
+UNITS = {
+    "user": "a user",
+    "item": "one item of a user",
+    "occurrence": "one occurrence of an item of a user",
+}
+"""What budgets protect; different units are never added."""
+
 _GROUPS = ((1e-3, "a thousand"), (1e-6, "a million"), (1e-9, "a billion"), (1e-12, "a trillion"))
 _NO_PROTECTION = 20.0
 """A budget beyond which a bound says nothing that is worth a number."""
@@ -40,6 +47,16 @@ def fallback(wanted: str | None, used: str) -> str | None:
         why = "There was no reference histogram with the same values"
         why += ", so the method that needs none was used"
     return f"{why}: {used} instead of {wanted}."
+
+
+def protected(unit: str) -> str:
+    """Who or what a budget protects."""
+    return UNITS[unit]
+
+
+def whose(unit: str) -> str:
+    """The same at the start of a sentence."""
+    return UNITS[unit][0].upper() + UNITS[unit][1:]
 
 
 def factor(epsilon: float) -> str:

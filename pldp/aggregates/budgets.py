@@ -7,7 +7,7 @@ rows · ticks ≤ ε (multiupp Eq. 5) and Δ_j · ticks_j ≤ t_j (Eq. 4).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
@@ -16,16 +16,24 @@ from numpy.typing import NDArray
 
 from pldp.aggregates.catalogue import Catalogue, Units
 from pldp.aggregates.objectives import Floats, Objective
-from pldp.aggregates.solver import Solution, product, solve
+from pldp.aggregates.solver import Solution, certificate, product, solve
 
 TICK_BITS = 40
 LEAST_TICKS = 1 << 8
 """The least spend of a grid unit, 2^-32: its noise still fits a machine word many million times over."""
+MOST_SPENDS = 1 << 13
+"""Different spends of a release, each a noise with thresholds of its own, up to which every tick is kept."""
+COARSE_BITS = 12
+"""Significant bits of a spend where there would be more of them: at most 2^-11 of it is given away."""
 _MOST = 1 << (TICK_BITS + 10)  # above 1024 per item noise has long vanished
 _WORKING_ROWS = 256
 _ROUNDS = 100
 _CHUNK_CELLS = 1 << 22
 _Number = TypeVar("_Number", np.int64, np.float64)
+
+
+class EpsilonTooSmall(ValueError):
+    """A provider's ε leaves nothing to tell; the message begins with the field."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,8 @@ class Allocation:
     residual: Floats
     gap: Floats
     steps: int = 0
+    coarse: bool = False
+    """Whether the spends were rounded down to few significant bits."""
 
     @property
     def spend(self) -> Floats:
@@ -54,26 +64,23 @@ def to_ticks(budget: Fraction) -> int:
 
 
 def profile_ticks(catalogue: Catalogue, budgets: Sequence[Sequence[Fraction]]) -> Units:
-    """Per-attribute budgets t (profile × attribute) in ticks; the same budget is converted once."""
-    known: dict[Fraction, int] = {}
+    """Per-attribute budgets t (profile × attribute) in ticks."""
     table = np.empty((len(budgets), len(catalogue.attributes)), dtype=np.int64)
     for profile, row in enumerate(budgets):
         if len(row) != table.shape[1]:
             raise ValueError(f"budgets[{profile}] must hold one budget for each of the {table.shape[1]} attributes")
         for column, budget in enumerate(row):
-            if budget <= 0:
+            if budget.numerator <= 0:
                 raise ValueError(
                     f"budgets[{profile}].{catalogue.attributes[column]} must be > 0 (got {budget}): an attribute that "
                     "must not be told at all is left out of the release"
                 )
-            if budget not in known:
-                known[budget] = to_ticks(budget)
-            table[profile, column] = known[budget]
+            table[profile, column] = to_ticks(budget)
     return table
 
 
 def distinct_profiles(ticks: Units) -> tuple[Units, NDArray[np.intp]]:
-    """The distinct profiles and each user's number among them, so that every profile is solved once."""
+    """The distinct profiles and each one's number among them, so that every one is solved once."""
     profiles, index = np.unique(ticks, axis=0, return_inverse=True)
     return profiles, index.reshape(-1)
 
@@ -87,10 +94,14 @@ def caps(catalogue: Catalogue, budgets: Units) -> Units:
 
 def turning_point(catalogue: Catalogue, budgets: Units) -> Units:
     """multiupp Theorem 2 in ticks: from this ε on, every attribute gets all that its own budget allows."""
-    most = caps(catalogue, budgets)
-    worst = np.zeros(len(most), dtype=np.int64)
-    for part in _row_chunks(catalogue.rows, len(most)):
-        np.maximum(worst, (most @ part.T).max(axis=1), out=worst)
+    return _fullest(catalogue.rows, caps(catalogue, budgets))
+
+
+def _fullest(rows: Units, ticks: Units) -> Units:
+    """What each profile's worst item spends, in ticks."""
+    worst = np.zeros(len(ticks), dtype=np.int64)
+    for part in _row_chunks(rows, len(ticks)):
+        np.maximum(worst, (ticks @ part.T).max(axis=1), out=worst)
     return worst
 
 
@@ -109,28 +120,54 @@ def allocate(catalogue: Catalogue, budgets: Units, epsilon: int, objective: Obje
     """The optimum of multiupp's programme (6) for every profile, in ticks, within both promises exactly."""
     _check_epsilon(epsilon)
     most = caps(catalogue, budgets)
-    residual, gap = np.zeros(len(most)), np.zeros(len(most))
     if catalogue.separable:
         # One attribute a row: the rows are further bounds on single attributes, and the loss falls in every x.
-        ticks = np.minimum(most, epsilon // catalogue.sensitivity)
-        _refuse_tiny(catalogue, ticks)
-        return Allocation(ticks, residual, gap)
-    ticks = most.copy()
-    turn = turning_point(catalogue, budgets)
+        found = Allocation(np.minimum(most, epsilon // catalogue.sensitivity), *np.zeros((2, len(most))))
+    else:
+        profiles, index = distinct_profiles(most)
+        once = _allocate(catalogue, profiles, epsilon, objective)
+        found = Allocation(once.ticks[index], once.residual[index], once.gap[index], once.steps)
+    if found.ticks.min(initial=LEAST_TICKS) < LEAST_TICKS:
+        column = int(np.argmin(found.ticks.min(axis=0)))
+        raise EpsilonTooSmall(
+            f"epsilon leaves less than 2^-32 for a grid unit of {catalogue.attributes[column]}, noise without any "
+            "signal: raise it, or leave the attribute or the provider out"
+        )
+    return found
+
+
+def _allocate(catalogue: Catalogue, most: Units, epsilon: int, objective: Objective) -> Allocation:
+    """As above, of distinct profiles whose attributes share rows; `most` are their caps."""
+    residual, gap = np.zeros((2, len(most)))
+    ticks, turn = most.copy(), _fullest(catalogue.rows, most)
     tight = np.flatnonzero(turn > epsilon)
-    steps = 0
-    if tight.size:
-        cap, ratio = most[tight].astype(np.float64), epsilon / turn[tight]
-        # z = 1 is equal scaling: x = cap · ratio · z.
-        scale, top = cap * (ratio / epsilon)[:, None], 1 / ratio
-        weights = objective.unit_weights(cap * 2.0**-TICK_BITS, catalogue.grid)
-        weights = weights * (cap / cap.max(axis=1, keepdims=True)) ** -objective.power
-        solution, rows = _solve(catalogue.rows, scale, weights, objective.power, top)
-        residual[tight], gap[tight] = certificate(rows, scale, weights, objective.power, top, solution)
-        steps = solution.steps
-        ticks[tight] = _round_down(catalogue.rows, cap * (ratio[:, None] * solution.z), most[tight], epsilon)
-    _refuse_tiny(catalogue, ticks)
-    return Allocation(ticks, residual, gap, steps)
+    if not tight.size:
+        return Allocation(ticks, residual, gap)
+    cap, ratio = most[tight].astype(np.float64), epsilon / turn[tight]
+    # z = 1 is equal scaling: x = cap · ratio · z.
+    scale, top = cap * (ratio / epsilon)[:, None], 1 / ratio
+    weights = objective.unit_weights(cap * 2.0**-TICK_BITS, catalogue.grid)
+    weights = weights * (cap / cap.max(axis=1, keepdims=True)) ** -objective.power
+    solution, rows = _solve(catalogue.rows, scale, weights, objective.power, top)
+    residual[tight], gap[tight] = certificate(rows, scale, weights, objective.power, top, solution)
+    ticks[tight] = _round_down(catalogue.rows, cap * (ratio[:, None] * solution.z), most[tight], epsilon)
+    return Allocation(ticks, residual, gap, solution.steps)
+
+
+def share_spends(allocations: Sequence[Allocation]) -> list[Allocation]:
+    """Every spend has a noise of its own. Where these would be too many, they are rounded down to 12 significant bits.
+
+    Both promises still hold, and losses Σ w/x^m rise by a factor of (1 + 2^-11)^m at most.
+    """
+    if np.unique(np.concatenate([one.ticks for one in allocations])).size <= MOST_SPENDS:
+        return list(allocations)
+    return [replace(one, ticks=_coarse(one.ticks), coarse=True) for one in allocations]
+
+
+def _coarse(ticks: Units) -> Units:
+    surplus = np.maximum(np.frexp(ticks)[1] - COARSE_BITS, 0)
+    rounded: Units = ticks >> surplus << surplus
+    return rounded
 
 
 def _solve(rows: Units, scale: Floats, weights: Floats, power: float, top: Floats) -> tuple[Solution, Floats]:
@@ -172,39 +209,6 @@ def _most_violated(rows: Floats, spent: Floats) -> tuple[NDArray[np.intp], Float
     return worst, excess
 
 
-def certificate(
-    rows: Floats, scale: Floats, weights: Floats, power: float, top: Floats, solution: Solution
-) -> tuple[Floats, Floats]:
-    """KKT residual and relative duality gap of each profile, from primal values and prices alone.
-
-    With prices λ ≥ 0 the bounds' prices follow: μ_j z_j = (q_j − (Gᵀλ)_j z_j)₊, q_j = m w_j / z_j^m. What may be wrong
-    is a negative part, μ_j away from its bound, λ_i on a row that is not full, or an overfull row. The dual function is
-    Σ_j min_{z ≤ h} (w_j/z^m + c_j z) − Σ_i λ_i with c = Gᵀλ, and no loss lies below it.
-    """
-    z, prices, bound = solution.z, solution.prices, top[:, None]
-    share = power * weights * z**-power
-    pull = scale * product(prices, rows)
-    rest = 1 - pull * z / share
-    slack = 1 - product(scale * z, rows.T)
-    smallest = np.stack([share[:, used].min(axis=1) for used in rows > 0], axis=1)
-    residual = np.max(
-        [
-            np.maximum(-rest, 0).max(axis=1),
-            (np.maximum(rest, 0) * np.abs(1 - z / bound)).max(axis=1),
-            (np.abs(prices * slack) / smallest).max(axis=1),
-            np.maximum(-slack, 0).max(axis=1),
-            np.maximum(z / bound - 1, 0).max(axis=1),
-        ],
-        axis=0,
-    )
-    steep = power * weights * bound ** -(power + 1)  # the loss's slope at the bound
-    best = np.where(pull > steep, bound * (steep / np.maximum(pull, steep)) ** (1 / (power + 1)), bound)
-    loss = (weights * z**-power).sum(axis=1)
-    # Attribute by attribute, so that nothing large cancels: the prices' sum is spread over the rows' attributes.
-    dual = (weights * best**-power + pull * best).sum(axis=1) - prices.sum(axis=1)
-    return residual, np.abs(loss - dual) / loss
-
-
 def _round_down(rows: Units, ticks: Floats, most: Units, epsilon: int) -> Units:
     """Whole ticks, checked and if need be lowered until both promises hold as integers.
 
@@ -229,7 +233,7 @@ def _row_chunks(rows: NDArray[_Number], profiles: int) -> list[NDArray[_Number]]
 
 def _check_epsilon(epsilon: int) -> None:
     if epsilon <= 0:
-        raise ValueError("a provider's epsilon must be > 0; leave the provider out instead")
+        raise EpsilonTooSmall(f"epsilon must be at least 2^-{TICK_BITS}; leave the provider out instead")
 
 
 def _refuse_tiny(catalogue: Catalogue, ticks: Units) -> None:
@@ -237,5 +241,5 @@ def _refuse_tiny(catalogue: Catalogue, ticks: Units) -> None:
         profile, column = (int(index[0]) for index in np.nonzero(ticks < LEAST_TICKS))
         raise ValueError(
             f"budgets[{profile}].{catalogue.attributes[column]} leaves less than 2^-32 for a grid unit, noise without "
-            "any signal: raise the budget or the provider's epsilon, or leave the attribute out"
+            "any signal: raise the budget, or leave the attribute out"
         )

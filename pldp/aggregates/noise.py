@@ -8,6 +8,7 @@ support: no output tells two inputs apart for certain, and nothing needs clampin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -51,20 +52,23 @@ class TwoSidedGeometric:
             top, bottom = top * digit, bottom * (SCALE - digit)
         return cls(tuple(digits), -(-SCALE * top // bottom))
 
+    def _ratios(self) -> Iterator[tuple[int, int]]:
+        """Pr[N = n] / Pr[N = n + 1], one for each number of trailing ones of n, as top and bottom."""
+        top, bottom = 1, 1
+        for digit in self.digits:
+            yield top * (SCALE - digit), bottom * digit
+            top, bottom = top * digit, bottom * (SCALE - digit)
+        yield top * SCALE, bottom * self.tail
+
     @cached_property
     def worst_ratio(self) -> Fraction:
         """max over z of Pr[Z = z] / Pr[Z = z ± 1]: the exact e^ε of one grid unit."""
-        worst, top, bottom = Fraction(0), 1, 1
-        for digit in self.digits:
-            worst = max(worst, Fraction(top * (SCALE - digit), bottom * digit))
-            top, bottom = top * digit, bottom * (SCALE - digit)
-        return max(worst, Fraction(top * SCALE, bottom * self.tail))
+        return max(Fraction(top, bottom) for top, bottom in self._ratios())
 
     @cached_property
     def fixed_ratio(self) -> int:
-        """The worst ratio in steps of 2^-256, rounded up."""
-        worst = self.worst_ratio
-        return -((-worst.numerator << FIXED_BITS) // worst.denominator)
+        """The worst ratio in steps of 2^-256, rounded up; the largest of the rounded ones is the rounded largest."""
+        return max(-((-top << FIXED_BITS) // bottom) for top, bottom in self._ratios())
 
     def shift_ratio(self, units: int) -> int:
         """Bound of the ratio for a shift by several grid units, in steps of 2^-256: the worst ratio's power, upwards.
@@ -98,25 +102,30 @@ class TwoSidedGeometric:
         return 2 - zero
 
     @cached_property
-    def _size_moments(self) -> tuple[Fraction, Fraction]:
-        """E N and E N²: the parts are independent, so means and variances add."""
-        tail = Fraction(self.tail, SCALE - self.tail)  # odds: the mean of Q
-        mean, variance = tail * (1 << len(self.digits)), tail * (1 + tail) * (1 << 2 * len(self.digits))
+    def moments(self) -> tuple[float, float]:
+        """E|Z| and Var Z in grid units: 1/sinh x and 1/(2 sinh²(x/2)) but for rounding; the mean is zero by symmetry.
+
+        The parts of N are independent, so means and variances add; all terms are positive, so doubles lose nothing.
+        """
+        tail = self.tail / (SCALE - self.tail)  # odds: the mean of Q
+        step = 2.0 ** len(self.digits)
+        mean, variance, zero = tail * step, tail * (1 + tail) * step**2, (SCALE - self.tail) / SCALE
         for place, digit in enumerate(self.digits):
-            chance = Fraction(digit, SCALE)
-            mean += chance * (1 << place)
-            variance += chance * (1 - chance) * (1 << 2 * place)
-        return mean, variance + mean**2
+            chance = digit / SCALE
+            mean += chance * 2.0**place
+            variance += chance * (1 - chance) * 4.0**place
+            zero *= 1 - chance
+        return 2 * mean / (2 - zero), 2 * (variance + mean**2) / (2 - zero)
 
-    @cached_property
+    @property
     def mean_size(self) -> float:
-        """E|Z| in grid units; 1/sinh x but for rounding, a little below the Laplace noise's 1/x."""
-        return float(2 * self._size_moments[0] / self._kept)
+        """E|Z| in grid units; a little below the Laplace noise's 1/x."""
+        return self.moments[0]
 
-    @cached_property
+    @property
     def variance(self) -> float:
-        """Var Z in grid units squared; 1/(2 sinh²(x/2)) but for rounding. The mean is zero by symmetry."""
-        return float(2 * self._size_moments[1] / self._kept)
+        """Var Z in grid units squared."""
+        return self.moments[1]
 
 
 @lru_cache(maxsize=1 << 18)
@@ -132,3 +141,8 @@ def fixed_product(first: int, second: int) -> int:
 
 def fixed_to_ratio(number: int) -> Fraction:
     return Fraction(number, 1 << FIXED_BITS)
+
+
+def fixed_excess(number: int) -> float:
+    """The number less one, as a double."""
+    return (number - (1 << FIXED_BITS)) / (1 << FIXED_BITS)

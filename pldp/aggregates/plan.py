@@ -13,12 +13,12 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from pldp.aggregates.budgets import profile_ticks
 from pldp.aggregates.catalogue import Catalogue, Units
-from pldp.aggregates.noise import TwoSidedGeometric
+from pldp.aggregates.noise import TwoSidedGeometric, noise_for
 from pldp.aggregates.objectives import OBJECTIVES, Floats, Objective
 from pldp.aggregates.release import Mechanism
-from pldp.exact import log_above
 from pldp.fields import Frozen
 from pldp.simulate import whole_counts
+from pldp.spec_aggregates import Unit
 
 MECHANISM = "geometric"
 RESIDUAL = 1e-8
@@ -30,7 +30,7 @@ def _exact(value: object) -> Fraction:
 
 
 Exact = Annotated[Fraction, BeforeValidator(_exact), PlainSerializer(str)]
-"""A rational of any length; worst ratios have 256 binary places."""
+"""A rational of any length."""
 
 
 class ProfilePlan(Frozen):
@@ -49,25 +49,15 @@ class Law(Frozen):
 
 
 class ServicePlan(Frozen):
-    """One provider and one profile: the spend on a grid unit of every attribute, and what that amounts to."""
+    """One provider and one profile: the spend on a grid unit of every attribute, and its proof of optimality."""
 
     profile: str
     ticks: tuple[int, ...]
-    attribute_ratios: tuple[Exact, ...]
-    """Exact worst ratios e^ε of one item, attribute by attribute."""
-    overall_ratio: Exact
     turning_point: Exact
     """The ε from which on every attribute gets all that its own budget allows (multiupp Theorem 2)."""
     residual: float
     gap: float
-
-    @property
-    def exact_epsilons(self) -> tuple[float, ...]:
-        return tuple(log_above(ratio) for ratio in self.attribute_ratios)
-
-    @property
-    def exact_overall(self) -> float:
-        return log_above(self.overall_ratio)
+    """Both of the optimum as it was before it was rounded down to ticks."""
 
 
 class ProviderPlan(Frozen):
@@ -75,11 +65,6 @@ class ProviderPlan(Frozen):
     epsilon: Exact
     reputation: str | None
     services: tuple[ServicePlan, ...]
-
-    @property
-    def worst_ratio(self) -> Fraction:
-        """Of the profile that tells this provider most."""
-        return max(service.overall_ratio for service in self.services)
 
     def above_turning_point(self, service: ServicePlan) -> bool:
         return self.epsilon >= service.turning_point
@@ -90,7 +75,7 @@ class AggregatesPlan(Frozen):
 
     kind: Literal["aggregates"] = "aggregates"
     name: str
-    unit: Literal["item"] = "item"
+    unit: Unit
     attributes: tuple[str, ...]
     grid: tuple[Exact, ...]
     """Reports are whole numbers of these."""
@@ -101,6 +86,8 @@ class AggregatesPlan(Frozen):
     catalogue_sha256: str
     cap: int | None
     """How many occurrences of an item count; None where the unit is one occurrence."""
+    coarse: bool
+    """Whether there are so many spends that they are rounded down to 12 significant bits."""
     objective: str
     power: float
     weights: tuple[float, ...] | None
@@ -113,7 +100,7 @@ class AggregatesPlan(Frozen):
     minimum_users: int
     confidence: float
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
@@ -123,10 +110,26 @@ class AggregatesPlan(Frozen):
         return sum((provider.epsilon for provider in self.providers), Fraction(0))
 
     @property
+    def protected(self) -> str:
+        """The unit in words."""
+        return "one item" if self.unit == "item" else "one occurrence of an item"
+
+    @property
+    def least_profile(self) -> str | None:
+        """The profile that allows least on every attribute; None where there is no such one."""
+        least = [min(column) for column in zip(*(profile.budgets for profile in self.profiles), strict=True)]
+        found = [profile.name for profile in self.profiles if list(profile.budgets) == least]
+        return self.default if self.default in found else next(iter(found), None)
+
+    def worst_ratio(self, provider: str) -> Fraction:
+        """The exact worst ratio of the profile that tells this provider most."""
+        return max(self.mechanisms[provider].overall_ratios)
+
+    @cached_property
     def pooled_ratio(self) -> Fraction:
         """The exact worst ratio towards all providers together, of the profile that tells them most."""
-        by_profile = zip(*(provider.services for provider in self.providers), strict=True)
-        return max(math.prod((one.overall_ratio for one in services), start=Fraction(1)) for services in by_profile)
+        by_profile = zip(*(mechanism.overall_ratios for mechanism in self.mechanisms.values()), strict=True)
+        return max(math.prod(ratios, start=Fraction(1)) for ratios in by_profile)
 
     @property
     def profile_names(self) -> tuple[str, ...]:
@@ -150,7 +153,7 @@ class AggregatesPlan(Frozen):
     def mechanisms(self) -> dict[str, Mechanism]:
         """The noise towards each provider. Refused if this version would draw from other thresholds than planned."""
         for law in self.laws:
-            if TwoSidedGeometric.for_ticks(law.ticks) != TwoSidedGeometric(law.digits, law.tail):
+            if noise_for(law.ticks) != TwoSidedGeometric(law.digits, law.tail):
                 raise ValueError("the plan's thresholds are not those of this version")
         return {
             provider.name: Mechanism(self.catalogue, np.array([one.ticks for one in provider.services], dtype=np.int64))

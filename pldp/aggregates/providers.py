@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pldp.aggregates.budgets import Allocation, allocate, to_ticks
+from pldp.aggregates.budgets import Allocation, EpsilonTooSmall, allocate, share_spends, to_ticks
 from pldp.aggregates.catalogue import Catalogue, Units
 from pldp.aggregates.objectives import Objective
 from pldp.aggregates.release import Mechanism
@@ -53,19 +53,24 @@ class Spend:
 def serve(
     catalogue: Catalogue, budgets: Units, providers: Sequence[Provider], objective: Objective
 ) -> dict[str, Service]:
-    """One set of solves a provider, over the same distinct profiles (`budgets` in ticks)."""
+    """One set of solves a provider, over the same profiles (`budgets` in ticks)."""
     names = [provider.name for provider in providers]
     if not names or len(set(names)) != len(names):
         raise ValueError("providers must be at least one, each named once")
-    services = {}
+    allocations = []
     for provider in providers:
-        allocation = allocate(catalogue, budgets, to_ticks(provider.epsilon), objective)
-        services[provider.name] = Service(provider, allocation, Mechanism(catalogue, allocation.ticks))
-    return services
+        try:
+            allocations.append(allocate(catalogue, budgets, to_ticks(provider.epsilon), objective))
+        except EpsilonTooSmall as error:
+            raise ValueError(f"providers.{provider.name}.{error}") from None
+    return {
+        provider.name: Service(provider, allocation, Mechanism(catalogue, allocation.ticks))
+        for provider, allocation in zip(providers, share_spends(allocations), strict=True)
+    }
 
 
 def spend(mechanism: Mechanism, profile: int) -> Spend:
-    return Spend(mechanism.attribute_ratios(profile), mechanism.overall_ratio(profile))
+    return Spend(mechanism.attribute_ratios(profile), mechanism.overall_ratios[profile])
 
 
 def pooled_spend(services: Sequence[Service], profile: int) -> Spend:

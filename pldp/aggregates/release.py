@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,8 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.aggregates.catalogue import Catalogue, Units
-from pldp.aggregates.noise import TwoSidedGeometric, fixed_product, fixed_to_ratio, noise_for
+from pldp.aggregates.noise import (
+    FIXED_BITS,
+    TwoSidedGeometric,
+    fixed_excess,
+    fixed_product,
+    fixed_to_ratio,
+    noise_for,
+)
 from pldp.aggregates.objectives import Floats
+from pldp.exact import log_above
 from pldp.randomness import Keystream
 
 Laws = NDArray[np.int32]
@@ -19,7 +29,8 @@ Laws = NDArray[np.int32]
 _CELLS = 1 << 15  # users × attributes at a time; their 16-bit draws fill a part of the stream's buffer
 _LOW_BITS = np.uint64(48)
 _LOW = np.uint64((1 << 48) - 1)
-_LARGEST = 1 << 33  # of an aggregate, so that sums over a thousand million users fit
+LARGEST = 1 << 33
+"""Of an aggregate, in grid units, so that sums over a thousand million users fit."""
 
 
 @dataclass(frozen=True)
@@ -61,32 +72,62 @@ class Mechanism:
         laws, law = self._distinct
         return np.array([one.mean_size for one in laws])[law]
 
+    @cached_property
+    def _shifts(self) -> tuple[tuple[Fraction, ...], NDArray[np.intp]]:
+        """Worst ratios of the distinct pairs of a law and what one item adds, and each cell's number among them."""
+        laws, law = self._distinct
+        most = np.broadcast_to(self.catalogue.sensitivity, law.shape)
+        pairs, index = np.unique(np.stack([law, most], axis=-1).reshape(-1, 2), axis=0, return_inverse=True)
+        ratios = tuple(fixed_to_ratio(laws[one].shift_ratio(units)) for one, units in pairs.tolist())
+        return ratios, index.reshape(law.shape)
+
     def attribute_ratios(self, profile: int) -> tuple[Fraction, ...]:
         """Worst ratio of each attribute's output when one item is added or removed: e^ε of the promise P2."""
-        most = self.catalogue.sensitivity
-        pairs = zip(self.noise(profile), most, strict=True)
-        return tuple(fixed_to_ratio(law.shift_ratio(int(units))) for law, units in pairs)
+        ratios, index = self._shifts
+        return tuple(ratios[number] for number in index[profile])
 
-    def overall_ratio(self, profile: int) -> Fraction:
-        """Worst ratio of all outputs together, over the catalogue's items: e^ε of the promise P1.
+    @cached_property
+    def exact_epsilons(self) -> Floats:
+        """Their logarithms, rounded up, profile × attribute."""
+        ratios, index = self._shifts
+        return np.array([log_above(ratio) for ratio in ratios])[index]
+
+    def tightest(self, budgets: Sequence[Sequence[Fraction]]) -> list[tuple[Fraction, Fraction]]:
+        """Every worst ratio with the least of the budgets (profile × attribute) that it has to keep."""
+        ratios, index = self._shifts
+        least: dict[int, Fraction] = {}
+        for cells, row in zip(index.tolist(), budgets, strict=True):
+            for number, budget in zip(cells, row, strict=True):
+                least[number] = min(least.get(number, budget), budget)
+        return [(ratios[number], budget) for number, budget in least.items()]
+
+    @cached_property
+    def overall_ratios(self) -> tuple[Fraction, ...]:
+        """Worst ratio of all outputs together, over the catalogue's items: e^ε of the promise P1, profile by profile.
 
         Attributes have independent noise, so an item's ratio is the product over its attributes, and there is an output
         at which all of them are worst at once.
         """
-        laws, rows = self.noise(profile), self.catalogue.rows
-        # Only rows whose logarithm comes within 1e-9 of the largest can be the worst; a double errs by 1e-14.
-        logs = rows @ np.log1p([float(law.worst_ratio - 1) for law in laws])
+        laws, law = self._distinct
+        rows = self.catalogue.rows
+        log = np.array([math.log1p(fixed_excess(one.fixed_ratio)) for one in laws])
+        items = [[(int(column), int(row[column])) for column in np.flatnonzero(row)] for row in rows]
         powers: dict[tuple[int, int], int] = {}
-        worst = 0
-        for row in rows[logs >= logs.max() * (1 - 1e-9)]:
-            product = 0
-            for column in np.flatnonzero(row):
-                key = int(column), int(row[column])
-                if key not in powers:
-                    powers[key] = laws[column].shift_ratio(key[1])
-                product = fixed_product(product, powers[key]) if product else powers[key]
-            worst = max(worst, product)
-        return fixed_to_ratio(worst)
+        found = []
+        for own in law:
+            # Only rows whose logarithm comes within 1e-9 of the largest can be the worst; a double errs by 1e-14.
+            logs = rows @ log[own]
+            worst = 0
+            for item in np.flatnonzero(logs >= logs.max() * (1 - 1e-9)).tolist():
+                product = 1 << FIXED_BITS
+                for column, units in items[item]:
+                    key = int(own[column]), units
+                    if key not in powers:
+                        powers[key] = laws[key[0]].shift_ratio(units)
+                    product = fixed_product(product, powers[key])
+                worst = max(worst, product)
+            found.append(fixed_to_ratio(worst))
+        return tuple(found)
 
     def perturb(self, aggregates: Units, profiles: NDArray[np.integer], stream: Keystream) -> Units:
         """Aggregates (user × attribute, grid units) with fresh noise; `profiles` says which profile a user has."""
@@ -94,8 +135,8 @@ class Mechanism:
             raise ValueError("aggregates must have one row a user and one column an attribute")
         if profiles.size and not (profiles.min() >= 0 and profiles.max() < len(self.ticks)):
             raise ValueError("a user's profile is not among the allocated ones")
-        if aggregates.size and max(-int(aggregates.min()), int(aggregates.max())) > _LARGEST:
-            raise ValueError(f"an aggregate lies beyond ±{_LARGEST} grid units; bound the counts of an item")
+        if aggregates.size and max(-int(aggregates.min()), int(aggregates.max())) > LARGEST:
+            raise ValueError(f"an aggregate lies beyond ±{LARGEST} grid units; bound the counts of an item")
         reports = np.empty_like(aggregates, dtype=np.int64)
         size = max(1, _CELLS // max(aggregates.shape[1], 1))
         law = self._distinct[1]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
+
 from pldp.aggregates.budgets import TICK_BITS, profile_ticks, turning_point
 from pldp.aggregates.catalogue import Catalogue
 from pldp.aggregates.noise import noise_for
 from pldp.aggregates.objectives import OBJECTIVES, Objective
 from pldp.aggregates.plan import RESIDUAL, AggregatesPlan, Law, ProfilePlan, ProviderPlan, ServicePlan
-from pldp.aggregates.providers import Provider, Service, serve, spend
+from pldp.aggregates.providers import Provider, Service, serve
 from pldp.spec_aggregates import AggregatesSpec, Weighted
 
 
 def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str) -> AggregatesPlan:
-    """The optimum of every provider and profile, with the exact spend of the noise that realises it."""
+    """The optimum of every provider and profile, and the thresholds of the noise that realises it."""
     counted = catalogue if spec.cap is None else catalogue.capped(spec.cap)
     names = tuple(spec.profiles)
     stated = [spec.budgets(name) for name in names]
@@ -23,9 +25,10 @@ def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str)
     objective = _objective(spec)
     asked = [Provider(name, provider.epsilon) for name, provider in spec.providers.items()]
     services = serve(counted, budgets, asked, objective)
-    ticks = sorted({int(tick) for service in services.values() for tick in service.allocation.ticks.flat})
+    ticks = np.unique(np.concatenate([service.allocation.ticks for service in services.values()])).tolist()
     return AggregatesPlan(
         name=spec.name,
+        unit=spec.unit,
         attributes=counted.attributes,
         grid=counted.grid,
         rows=tuple(tuple(int(unit) for unit in row) for row in counted.rows),
@@ -33,6 +36,7 @@ def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str)
         n_distinct=counted.n_distinct,
         catalogue_sha256=catalogue_sha256,
         cap=spec.cap,
+        coarse=any(service.allocation.coarse for service in services.values()),
         objective=objective.name,
         power=objective.power,
         weights=objective.weights,
@@ -62,21 +66,17 @@ def _services(service: Service, names: tuple[str, ...], turns: list[Fraction]) -
         raise ValueError(
             f"objective: the optimum was found only to {worst:.1g}; bring weights and budgets closer together"
         )
-    found = []
-    for number, name in enumerate(names):
-        exact = spend(service.mechanism, number)
-        found.append(
-            ServicePlan(
-                profile=name,
-                ticks=tuple(int(tick) for tick in allocation.ticks[number]),
-                attribute_ratios=exact.attributes,
-                overall_ratio=exact.overall,
-                turning_point=turns[number],
-                residual=float(allocation.residual[number]),
-                gap=float(allocation.gap[number]),
-            )
+    return tuple(
+        ServicePlan(profile=name, ticks=tuple(ticks), turning_point=turn, residual=residual, gap=gap)
+        for name, ticks, turn, residual, gap in zip(
+            names,
+            allocation.ticks.tolist(),
+            turns,
+            allocation.residual.tolist(),
+            allocation.gap.tolist(),
+            strict=True,
         )
-    return tuple(found)
+    )
 
 
 def _objective(spec: AggregatesSpec) -> Objective:

@@ -92,6 +92,39 @@ def solve(rows: Floats, scale: Floats, weights: Floats, power: float, top: Float
     return Solution(z, prices, steps, converged)
 
 
+def certificate(
+    rows: Floats, scale: Floats, weights: Floats, power: float, top: Floats, solution: Solution
+) -> tuple[Floats, Floats]:
+    """KKT residual and relative duality gap of each profile, from primal values and prices alone.
+
+    With prices λ ≥ 0 the bounds' prices follow: μ_j z_j = (q_j − (Gᵀλ)_j z_j)₊, q_j = m w_j / z_j^m. What may be wrong
+    is a negative part, μ_j away from its bound, λ_i on a row that is not full, or an overfull row. The dual function is
+    Σ_j min_{z ≤ h} (w_j/z^m + c_j z) − Σ_i λ_i with c = Gᵀλ, and no loss lies below it.
+    """
+    z, prices, bound = solution.z, solution.prices, top[:, None]
+    share = power * weights * z**-power
+    pull = scale * product(prices, rows)
+    rest = 1 - pull * z / share
+    slack = 1 - product(scale * z, rows.T)
+    smallest = np.stack([share[:, used].min(axis=1) for used in rows > 0], axis=1)
+    residual = np.max(
+        [
+            np.maximum(-rest, 0).max(axis=1),
+            (np.maximum(rest, 0) * np.abs(1 - z / bound)).max(axis=1),
+            (np.abs(prices * slack) / smallest).max(axis=1),
+            np.maximum(-slack, 0).max(axis=1),
+            np.maximum(z / bound - 1, 0).max(axis=1),
+        ],
+        axis=0,
+    )
+    steep = power * weights * bound ** -(power + 1)  # the loss's slope at the bound
+    best = np.where(pull > steep, bound * (steep / np.maximum(pull, steep)) ** (1 / (power + 1)), bound)
+    loss = (weights * z**-power).sum(axis=1)
+    # Attribute by attribute, so that nothing large cancels: the prices' sum is spread over the rows' attributes.
+    dual = (weights * best**-power + pull * best).sum(axis=1) - prices.sum(axis=1)
+    return residual, np.abs(loss - dual) / loss
+
+
 def product(left: Floats, right: Floats) -> Floats:
     """left @ right, in slices too small to start threads: on a busy machine those mostly wait for each other."""
     out = np.empty((len(left), right.shape[1]))

@@ -109,6 +109,16 @@ class ItemChannels:
                 out = np.concatenate([out, out], axis=1)
         return out
 
+    def expected_noise(self, items: NDArray[np.integer], support: float) -> Floats:
+        """Noise of one report's estimate of each set, if so many hold it whole and nobody else any of its items.
+
+        One item alone: E z² is q(1 − q)/gap² without it, 1 + p₁(1 − p₁)/gap² with it; items are independent.
+        """
+        q, gap = self.false_one[items], self.gap[items]
+        p = q + gap
+        without, whole = (q * (1 - q) / gap**2).prod(axis=1), (1 + p * (1 - p) / gap**2).prod(axis=1)
+        return (1 - support) * without + support * (whole - 1)
+
     def inverse(self, item: int) -> Floats:
         """aprr Eq. 5 for one item: f = Q c, (x, y)."""
         q, gap = self.false_one[item], self.gap[item]

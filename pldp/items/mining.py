@@ -7,15 +7,17 @@ counted these before, so a set costs one count.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from pldp.items.index import Index
 from pldp.items.levels import Floats
+from pldp.items.pooling import Weigh, alone, pool
 from pldp.items.reconstruct import patterns
 from pldp.items.transactions import Counts, Itemsets
 
@@ -47,6 +49,8 @@ class Search:
     confidence: float = 0.95
     population: bool = False
     most_candidates: int = 2_000_000
+    stop: bool = False
+    """Whether more candidates than these end the search at the length before, instead of an error."""
 
     def __post_init__(self) -> None:
         if not 0 < self.minimum <= 1:
@@ -65,7 +69,7 @@ class Found:
 
     items: Itemsets
     count: Counts
-    """Reports that hold all items: what longer sets need."""
+    """Reports that hold all items: what longer sets need. A column a group where there are groups."""
     support: Floats
     standard_error: Floats
     ci_low: Floats
@@ -78,38 +82,74 @@ class Found:
         return self.probability_frequent >= at_least
 
 
+@dataclass(frozen=True)
+class Group:
+    """Users who report through one channel."""
+
+    n_rows: int
+    channel: Responses
+
+
 def mine(count: Callable[[Itemsets], Counts], n_rows: int, channel: Responses, search: Search) -> tuple[Found, ...]:
     """One `Found` a length. `count` is `Columns.count`, or its sum over partitions."""
-    if n_rows < 1:
+    found = mine_groups(lambda sets: count(sets)[:, None], (Group(n_rows, channel),), search)
+    return tuple(replace(level, count=level.count[:, 0]) for level in found)
+
+
+def mine_groups(
+    count: Callable[[Itemsets], Counts], groups: Sequence[Group], search: Search, weigh: Weigh = alone
+) -> tuple[Found, ...]:
+    """The same where users have channels by their groups; `count` gives (set, group), and no group is empty."""
+    if not groups or min(group.n_rows for group in groups) < 1:
         raise ValueError("there are no reports to mine")
-    index = Index(n_rows, channel.n_items)
+    indexes = [Index(group.n_rows, group.channel.n_items) for group in groups]
     found: list[Found] = []
-    candidates = np.arange(channel.n_items, dtype=np.int32)[:, None]
+    candidates = indexes[0].extend(search.most_candidates)
     while len(candidates):
-        whole = estimate(candidates, count(candidates), index, channel, search)
+        whole = estimate_groups(candidates, count(candidates), indexes, groups, search, weigh)
         kept = whole.support + search.reach * whole.standard_error >= search.minimum
         level = Found(**{name: value[kept] for name, value in vars(whole).items()})
         if not kept.any():
             break
         found.append(level)
-        index.add(level.items, level.count)
-        candidates = index.extend(search.most_candidates) if len(found) < search.length else candidates[:0]
+        for index, counts in zip(indexes, level.count.T, strict=True):
+            index.add(level.items, counts)
+        candidates = candidates[:0]
+        if len(found) < search.length and not (search.stop and indexes[0].n_partners > search.most_candidates):
+            candidates = indexes[0].extend(search.most_candidates)
     return tuple(found)
 
 
 def estimate(items: Itemsets, counts: Counts, index: Index, channel: Responses, search: Search) -> Found:
     """Supports of sets all of whose proper subsets are in the index."""
+    whole = estimate_groups(items, counts[:, None], [index], [Group(index.n_rows, channel)], search, alone)
+    return replace(whole, count=counts)
+
+
+def estimate_groups(
+    items: Itemsets, counts: Counts, indexes: Sequence[Index], groups: Sequence[Group], search: Search, weigh: Weigh
+) -> Found:
     support, error = (np.empty(len(items)) for _ in range(2))
+    n = np.array([group.n_rows for group in groups])
     size = max(1, _CHUNK_CELLS >> items.shape[1])
     for start in range(0, len(items), size):
         part = slice(start, start + size)
-        shares = patterns(index.supersets(items[part], counts[part])) / index.n_rows
-        response = channel.responses(items[part])
-        support[part] = (shares * response).sum(axis=1)
-        square = (shares * response**2).sum(axis=1)
-        taken = support[part] ** 2 if search.population else support[part]
-        error[part] = np.sqrt(np.maximum(square - taken, 0) / index.n_rows)
+        own = [
+            moments(items[part], counts[part, g], index, group.channel)
+            for g, (index, group) in enumerate(zip(indexes, groups, strict=True))
+        ]
+        means, noises = (np.stack(column, axis=1) for column in zip(*own, strict=True))
+        weights = weigh(items[part])
+        support[part], error[part] = pool(means, noises, n, weights, int(n.sum()), population=search.population)
     return judge(items, counts, support, error, search)
+
+
+def moments(items: Itemsets, counts: Counts, index: Index, channel: Responses) -> tuple[Floats, Floats]:
+    """Each set's support in one group, and the noise of one report: for fixed users E Z² − support."""
+    shares = patterns(index.supersets(items, counts)) / index.n_rows
+    response = channel.responses(items)
+    support = (shares * response).sum(axis=1)
+    return support, (shares * response**2).sum(axis=1) - support
 
 
 def judge(items: Itemsets, counts: Counts, support: Floats, error: Floats, search: Search) -> Found:
@@ -121,74 +161,6 @@ def judge(items: Itemsets, counts: Counts, support: Floats, error: Floats, searc
     scaled = np.divide(away, error, out=np.zeros_like(away), where=error > 0)
     probability = np.where(error > 0, norm.cdf(scaled), certain)
     return Found(items, counts, support, error, support - reach, support + reach, probability)
-
-
-class Index:
-    """Counts of kept sets, found again by the number of the set without its last item and that last item."""
-
-    def __init__(self, n_rows: int, n_items: int) -> None:
-        self.n_rows = n_rows
-        self._width = n_items
-        self._items: list[Itemsets] = [np.empty((1, 0), dtype=np.int32)]
-        self._keys: list[NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
-        self._counts: list[Counts] = [np.array([n_rows], dtype=np.int64)]
-
-    def add(self, items: Itemsets, counts: Counts) -> None:
-        """The next length, in rising order."""
-        prefix, _ = self._find(items[:, :-1])
-        self._items.append(items)
-        self._keys.append(prefix * self._width + items[:, -1])
-        self._counts.append(counts)
-
-    def supersets(self, items: Itemsets, counts: Counts) -> Counts:
-        """How many rows have all items of each subset, (set, 2^m); `counts` are those of the whole sets."""
-        sets, m = items.shape
-        table = np.empty((sets, 1 << m), dtype=np.int64)
-        for subset in range((1 << m) - 1):
-            chosen = [place for place in range(m) if subset >> place & 1]
-            where, _ = self._find(items[:, chosen])
-            table[:, subset] = self._counts[len(chosen)][where]
-        table[:, -1] = counts
-        # The last axis of a reshaped table is the lowest bit, so `patterns` may treat the axes in any order.
-        return table
-
-    def extend(self, most: int) -> Itemsets:
-        """Apriori: sets one longer, all of whose subsets were kept. Two kept sets that differ in the last make one.
-
-        ValueError before there are more than `most`, so that memory stays bounded.
-        """
-        last = self._items[-1]
-        m = last.shape[1]
-        if m == 0:
-            return np.arange(self._width, dtype=np.int32)[:, None]
-        fresh = np.concatenate([[True], (last[1:, :-1] != last[:-1, :-1]).any(axis=1)])
-        edges = np.concatenate([np.flatnonzero(fresh), [len(last)]])
-        ends = np.repeat(edges[1:], np.diff(edges))
-        partners = ends - np.arange(len(last)) - 1
-        if (total := int(partners.sum())) > most:
-            raise ValueError(
-                f"itemsets: {total} candidates of length {m + 1}, more than {most}; raise the minimum support or use a "
-                "protocol that samples"
-            )
-        left = np.repeat(np.arange(len(last)), partners)
-        offset = np.arange(left.size) - np.repeat(np.cumsum(partners) - partners, partners)
-        candidates = np.concatenate([last[left], last[left + 1 + offset, -1:]], axis=1)
-        alive = np.ones(len(candidates), dtype=np.bool_)
-        for place in range(m - 1):  # without one of the last two it is one of the two sets
-            _, known = self._find(np.delete(candidates, place, axis=1))
-            alive &= known
-        return candidates[alive]
-
-    def _find(self, items: Itemsets) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Numbers of these sets among the kept ones of their length, and whether each is there."""
-        where = np.zeros(len(items), dtype=np.intp)
-        known = np.ones(len(items), dtype=np.bool_)
-        for length in range(1, items.shape[1] + 1):
-            keys = self._keys[length]
-            wanted = where * self._width + items[:, length - 1]
-            where = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-            known &= keys[where] == wanted
-        return where, known
 
 
 def frequent_sets(found: tuple[Found, ...], at_least: float = 0.5) -> set[tuple[int, ...]]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from pldp.items.index import Index
 from pldp.items.levels import Floats
-from pldp.items.mining import Found, Index, Responses, Search
+from pldp.items.mining import Found, Group, Responses, Search
+from pldp.items.pooling import Weigh, alone, pool
 from pldp.items.reconstruct import patterns
 from pldp.items.transactions import Counts, Itemsets
 
@@ -39,49 +42,93 @@ class Rules:
 
 
 def rules(found: tuple[Found, ...], n_rows: int, channel: Responses, search: Search) -> tuple[Rules, ...]:
-    """Every split of every frequent set of two items or more, one `Rules` a length.
+    """Every split of every frequent set of two items or more, one `Rules` a length."""
+    columns = tuple(replace(level, count=level.count[:, None]) for level in found)
+    return rules_of_groups(columns, (Group(n_rows, channel),), search)
 
-    With Z what a report adds to a support, conf = mean Z_{A∪B} / mean Z_A, and to first order its error is that of
-    mean(Z_{A∪B} − conf · Z_A) / support(A): one variance, of the joint reconstruction, so their covariance is in it.
+
+def rules_of_groups(
+    found: tuple[Found, ...], groups: Sequence[Group], search: Search, weigh: Weigh = alone
+) -> tuple[Rules, ...]:
+    """The same from several groups: supports are those of `mine_groups`, with the same weights.
+
+    With Z what a report adds to a support, conf = Σ_g w_g mean Z_{A∪B} / Σ_g w′_g mean Z_A, and to first order its
+    error is that of Σ_g mean_g(w_g Z_{A∪B} − conf · w′_g Z_A) / support(A): means over reports of the joint
+    reconstruction, so the covariance of both supports is in it.
     """
-    index = Index(n_rows, channel.n_items)
+    indexes = [Index(group.n_rows, group.channel.n_items) for group in groups]
     out = []
     for level in found:
-        index.add(level.items, level.count)
+        for index, counts in zip(indexes, level.count.T, strict=True):
+            index.add(level.items, counts)
         wanted = level.frequent()
         if level.items.shape[1] > 1 and wanted.any():
-            out.append(_split(level.items[wanted], level.count[wanted], index, channel, search))
+            out.append(_split(level.items[wanted], level.count[wanted], indexes, groups, search, weigh))
     return tuple(out)
 
 
-def _split(items: Itemsets, counts: Counts, index: Index, channel: Responses, search: Search) -> Rules:
+def _split(
+    items: Itemsets, counts: Counts, indexes: Sequence[Index], groups: Sequence[Group], search: Search, weigh: Weigh
+) -> Rules:
     m = items.shape[1]
     whole = (1 << m) - 1
     parts: list[tuple[Itemsets, NDArray[np.int64], Floats, Floats, Floats]] = []
     size = max(1, _CHUNK_CELLS >> m)
     for start in range(0, len(items), size):
         own = items[start : start + size]
-        shares = patterns(index.supersets(own, counts[start : start + size])) / index.n_rows
-        union = channel.responses(own)
-        joint = (shares * union).sum(axis=1)
+        shares = [
+            patterns(index.supersets(own, counts[start : start + size, g])) / index.n_rows
+            for g, index in enumerate(indexes)
+        ]
+        union = _Side.of(own, whole, shares, groups, weigh(own))
         for mask in range(1, whole):
-            left = channel.responses(own, mask)
-            confidence, error = _confidence(shares, union, left, index.n_rows, population=search.population)
-            parts.append((own, np.full(len(own), mask), joint, confidence, error))
+            chosen = [place for place in range(m) if mask >> place & 1]
+            left = _Side.of(own, mask, shares, groups, weigh(own[:, chosen]))
+            confidence, error = _confidence(union, left, shares, groups, population=search.population)
+            parts.append((own, np.full(len(own), mask), union.support, confidence, error))
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     confidence, error = columns[3], columns[4]
     reach = float(norm.isf((1 - search.confidence) / 2)) * error
     return Rules(columns[0], columns[1], columns[2], confidence, error, confidence - reach, confidence + reach)
 
 
-def _confidence(shares: Floats, union: Floats, left: Floats, n_rows: int, *, population: bool) -> tuple[Floats, Floats]:
-    joint, below = (shares * union).sum(axis=1), (shares * left).sum(axis=1)
-    noise = np.maximum((shares * left**2).sum(axis=1) - below, 0) / n_rows
-    reliable = (below > 0) & (below > RELIABLE * np.sqrt(noise))
+@dataclass(frozen=True)
+class _Side:
+    """One side of the quotient: what reports of each group add to it, and its pooled support and error."""
+
+    responses: list[Floats]
+    weights: Floats
+    support: Floats
+    standard_error: Floats
+
+    @classmethod
+    def of(cls, items: Itemsets, mask: int, shares: list[Floats], groups: Sequence[Group], weights: Floats) -> _Side:
+        responses = [group.channel.responses(items, mask) for group in groups]
+        means = np.stack([(c * z).sum(axis=1) for c, z in zip(shares, responses, strict=True)], axis=1)
+        squares = np.stack([(c * z**2).sum(axis=1) for c, z in zip(shares, responses, strict=True)], axis=1)
+        n = np.array([group.n_rows for group in groups])
+        return cls(responses, weights, *pool(means, squares - means, n, weights, int(n.sum())))
+
+
+def _confidence(
+    union: _Side, left: _Side, shares: list[Floats], groups: Sequence[Group], *, population: bool
+) -> tuple[Floats, Floats]:
+    joint, below = union.support, left.support
+    reliable = (below > 0) & (below > RELIABLE * left.standard_error)
     confidence = np.divide(joint, below, out=np.full_like(below, np.nan), where=reliable)
-    residual = union - confidence[:, None] * left
-    square = (shares * residual**2).sum(axis=1)
-    # Of fixed users: (Π_U − conf Π_A)² is (1 − conf)² for those with all, conf² for those with A alone.
-    taken = 0.0 if population else joint * (1 - confidence) ** 2 + (below - joint) * confidence**2
-    error = np.sqrt(np.maximum(square - taken, 0) / n_rows)
+    n_users = sum(group.n_rows for group in groups)
+    variance = np.zeros_like(below)
+    for g, (group, c) in enumerate(zip(groups, shares, strict=True)):
+        w, conf = union.weights[:, g], confidence * left.weights[:, g]
+        residual = w[:, None] * union.responses[g] - conf[:, None] * left.responses[g]
+        # Users are fixed: (w U − conf A)² is (w − conf)² for those with all, conf² for those with A alone.
+        fixed = joint * (w - conf) ** 2 + (below - joint) * conf**2
+        noise = np.maximum((c * residual**2).sum(axis=1) - fixed, 0)
+        # A group is a random part of all users, so what differs between them counts, less what all of them share.
+        mean = w * joint - conf * below
+        variance += (noise + np.maximum(fixed - mean**2, 0)) / group.n_rows
+    shared = joint * (1 - confidence) ** 2 + (below - joint) * confidence**2
+    if not population:
+        variance -= shared / n_users
+    error = np.sqrt(np.maximum(variance, 0))
     return confidence, np.divide(error, below, out=np.full_like(below, np.nan), where=reliable)

@@ -102,6 +102,10 @@ class SetSampling:
         p = q + gap
         return (support * p * (1 - p) + (1 - support) * q * (1 - q)) / gap**2
 
+    def expected_noise(self, items: NDArray[np.integer], support: float) -> Floats:
+        """As `ItemChannels.expected_noise`: all sets are alike."""
+        return np.full(len(items), float(self.noise_variance(np.array([support]))[0]))
+
     def estimate(self, counts: Counts, n_rows: int) -> tuple[Floats, Floats]:
         """Supports of the items, unbiased for sets of at most `length`, and their standard errors."""
         if n_rows < 1:

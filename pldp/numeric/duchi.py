@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -60,7 +61,7 @@ class Duchi:
     def worst_ratio(self) -> Fraction:
         return Fraction(self.keep, SCALE - self.keep)
 
-    @property
+    @cached_property
     def scales(self) -> tuple[Fraction]:
         return (Fraction(SCALE, 2 * self.keep - SCALE),)
 

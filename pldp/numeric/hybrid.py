@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -48,11 +49,11 @@ class HM:
         share = 1 - exp_below(-epsilon / 2) if epsilon > SWITCH else Fraction(0)
         return cls(pm.bits, pm.window, pm.weight, duchi.keep, min(int(share * SCALE), SCALE - 1))
 
-    @property
+    @cached_property
     def pm(self) -> PM:
         return PM(self.bits, self.window, self.weight)
 
-    @property
+    @cached_property
     def duchi(self) -> Duchi:
         return Duchi(self.keep)
 
@@ -64,19 +65,19 @@ class HM:
     def worst_ratio(self) -> Fraction:
         return max(self.duchi.worst_ratio, self.pm.worst_ratio) if self.mix else self.duchi.worst_ratio
 
-    @property
+    @cached_property
     def scales(self) -> tuple[Fraction, Fraction]:
         return self.pm.scales[0], self.duchi.scales[0]
 
-    @property
+    @cached_property
     def gain(self) -> Fraction:
         return self.share * self.pm.gain
 
-    @property
+    @cached_property
     def base(self) -> Fraction:
         return self.share * self.pm.base + (1 - self.share) * self.duchi.base
 
-    @property
+    @cached_property
     def largest(self) -> Fraction:
         return max(self.pm.largest, self.duchi.largest) if self.mix else self.duchi.largest
 

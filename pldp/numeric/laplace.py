@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -57,22 +58,22 @@ class Laplace:
         """A rational just above e^exact_epsilon, which is itself irrational."""
         return 1 / exp_below(-self.exact_epsilon)
 
-    @property
+    @cached_property
     def scales(self) -> tuple[Fraction]:
         return (Fraction(1, 1 << self.bits),)
 
-    @property
+    @cached_property
     def gain(self) -> Fraction:
         return Fraction(1)
 
-    @property
+    @cached_property
     def base(self) -> Fraction:
         """Var Z = 2α/(1−α)² = 1 / (2 sinh²(s/2)), α = e^−s, in steps of 2/2^bits; to a double's precision."""
         rate = _FINE / self.length
         steps = 0.0 if rate > 1000 else 1 / (2 * math.sinh(rate / 2) ** 2)
         return Fraction(steps) * Fraction(2, 1 << self.bits) ** 2
 
-    @property
+    @cached_property
     def largest(self) -> Fraction:
         return 1 + Fraction(21 * 2) / self.exact_epsilon + Fraction(2, 1 << self.bits)
 

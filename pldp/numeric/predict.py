@@ -71,6 +71,17 @@ def class_mix(classes: BudgetClasses, mechanism: str, important: float) -> Class
     return ClassMix(tuple(kind.for_budget(classes.budget(u)) for u in units), np.array([shares[u] for u in units]))
 
 
+def random_mix(classes: BudgetClasses, mechanism: str) -> ClassMix:
+    """Expected classes if every way to deal the units is equally likely, as in the paper's experiments.
+
+    With u of the U units on one attribute, the other k − 1 divide the rest in C(U − u + k − 2, k − 2) ways.
+    """
+    k, whole, units = classes.sampled, classes.units, classes.by_weights
+    ways = np.array([float(math.comb(whole - u + k - 2, k - 2)) if classes.personal else 1.0 for u in units])
+    kind = MECHANISMS[mechanism]
+    return ClassMix(tuple(kind.for_budget(classes.budget(u)) for u in units), ways / ways.sum())
+
+
 def predicted_mse(
     method: str, mix: ClassMix, attributes: int, sampled: int, n_users: int, second_moment: float, mean: float = 0.0
 ) -> float:

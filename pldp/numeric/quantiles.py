@@ -42,11 +42,6 @@ def to_bins(values: ArrayLike, edges: Sequence[float], missing: float | None = N
     return np.searchsorted(bounds[1:-1], numbers, side="right").astype(np.uint16)
 
 
-def diagonal_minus_rank_one(diagonal: Floats, factor: Floats, between: float = 1.0) -> Floats:
-    """The covariance of a histogram as frequency protocols give it, diag(d) − between · u uᵀ."""
-    return np.diag(diagonal) - between * np.outer(factor, factor)
-
-
 def quantiles(
     edges: ArrayLike, frequency: Floats, covariance: Floats, probabilities: Sequence[float], confidence: float = 0.95
 ) -> tuple[Quantile, ...]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from pldp.numeric.budgets import BudgetClasses, Units, check_budgets, sample_attributes
 from pldp.numeric.domain import Codes, Floats
+from pldp.numeric.hybrid import HM
 from pldp.numeric.means import ESTIMATORS, Groups, estimate_groups
-from pldp.numeric.mechanism import NumericMechanism
+from pldp.numeric.mechanism import NumericMechanism, Reports
 from pldp.numeric.predict import MECHANISMS
 from pldp.randomness import Keystream
 
@@ -20,7 +21,7 @@ Deal = Callable[[Codes], Units]
 
 @dataclass(frozen=True)
 class Collection:
-    """Mechanisms by units; classes that nobody can have are left out."""
+    """Mechanisms by units, the fewest first; classes that nobody can have are left out."""
 
     classes: BudgetClasses
     mechanisms: dict[int, NumericMechanism]
@@ -41,20 +42,18 @@ class Collection:
         if check_budgets(self.classes, units).size:
             raise ValueError("a user's budgets leave the range or do not sum to the total")
         own = np.take_along_axis(codes, sampled.astype(np.int64), axis=1).reshape(-1)
-        attribute, spent = sampled.reshape(-1), units.reshape(-1)
-        sums = np.zeros((3, len(self.mechanisms), d))
-        for c, (u, mechanism) in enumerate(self.mechanisms.items()):
-            chosen = np.flatnonzero(spent == u)
-            where = attribute[chosen]
-            reports = mechanism.perturb(own[chosen], stream)
-            order = np.argsort(where, kind="stable")
-            edges = np.searchsorted(where[order], np.arange(d + 1))
-            for j in range(d):
-                tally = mechanism.tally(reports[order[edges[j] : edges[j + 1]]])
-                sums[0, c, j] = tally.n_reports
-                for scale, total, squares in zip(_floats(mechanism), tally.total, tally.squares, strict=True):
-                    sums[1, c, j] += scale * total
-                    sums[2, c, j] += scale**2 * squares
+        attribute, spent = sampled.reshape(-1).astype(np.int64), units.reshape(-1)
+        known = np.array(list(self.mechanisms))
+        class_ = np.minimum(np.searchsorted(known, spent), known.size - 1)
+        if (known[class_] != spent).any():
+            raise ValueError("a user's budget is of no class of the collection")
+        values = np.empty(own.size)
+        for c, mechanism in enumerate(self.mechanisms.values()):
+            chosen = np.flatnonzero(class_ == c)
+            values[chosen] = report_values(mechanism, mechanism.perturb(own[chosen], stream))
+        cell, cells = class_ * d + attribute, len(self.mechanisms) * d
+        added = [np.bincount(cell, weights, minlength=cells) for weights in (None, values, values**2)]
+        sums: Floats = np.stack(added).astype(np.float64).reshape(3, len(self.mechanisms), d)
         return {method: self._estimate(method, sums, n, k / d) for method in methods}
 
     def _estimate(self, method: str, sums: Floats, n_users: int, sampling: float) -> tuple[Floats, Floats]:
@@ -68,5 +67,13 @@ class Collection:
         return means, np.sqrt(variances)
 
 
-def _floats(mechanism: NumericMechanism) -> list[float]:
-    return [float(scale) for scale in mechanism.scales]
+def report_values(mechanism: NumericMechanism, reports: Reports) -> Floats:
+    """The unbiased y of every report: a line through those of the reports 0 and 1, two lines for HM."""
+    if isinstance(mechanism, HM):
+        signs = report_values(mechanism.duchi, reports)
+        return np.where(reports < 2, signs, report_values(mechanism.pm, reports.astype(np.int64) - 2))
+    zero, one = (
+        float(mechanism.scales[0] * mechanism.tally(np.array([j], dtype=mechanism.report_type)).total[0])
+        for j in (0, 1)
+    )
+    return zero + (one - zero) * reports.astype(np.float64)

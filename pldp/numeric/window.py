@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -85,12 +86,12 @@ class Window:
     def _whole(self) -> int:
         return 1 << (BITS - self.bits)
 
-    @property
+    @cached_property
     def inside(self) -> Fraction:
         """Probability of one cell in the window."""
         return Fraction(self.weight, self._whole)
 
-    @property
+    @cached_property
     def outside(self) -> Fraction:
         """Probability of one cell outside it."""
         return Fraction(self._whole - self.window * self.weight, self._whole * self.steps)
@@ -99,17 +100,17 @@ class Window:
     def worst_ratio(self) -> Fraction:
         return self.inside / self.outside
 
-    @property
+    @cached_property
     def scales(self) -> tuple[Fraction]:
         """The centred cell c = 2j − (cells − 1) has mean (inside − outside) · w · G · x."""
         return (1 / ((self.inside - self.outside) * self.window * self.steps),)
 
-    @property
+    @cached_property
     def gain(self) -> Fraction:
         # Σc² over the window around centre Gx: w (Gx)² + w(w²−1)/3; over all cells: M(M²−1)/3.
         return self.scales[0] ** 2 * (self.inside - self.outside) * self.window * self.steps**2
 
-    @property
+    @cached_property
     def base(self) -> Fraction:
         def spread(cells: int) -> Fraction:
             return Fraction(cells * (cells**2 - 1), 3)
@@ -117,7 +118,7 @@ class Window:
         centred = (self.inside - self.outside) * spread(self.window) + self.outside * spread(self.cells)
         return self.scales[0] ** 2 * centred
 
-    @property
+    @cached_property
     def largest(self) -> Fraction:
         return self.scales[0] * (self.cells - 1)
 

@@ -76,8 +76,8 @@ def units(quick: bool) -> list[Unit]:
             add("law", name, dataset, drawn, law=law)
         add("table 1", name, dataset, 1)
     for name, published in PUBLISHED.items():
-        add("code", name, published, 5 * drawn)
-    add("code, two", f"Job{FULL_JOB}", "bank-job", 5 * drawn)
+        add("code", name, published, 10 * drawn)
+    add("code, two", f"Job{FULL_JOB}", "bank-job", 10 * drawn)
     return made
 
 

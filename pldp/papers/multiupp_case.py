@@ -133,7 +133,8 @@ def world_of(data: Data, users: int, seed: int, *, trained: bool = True) -> Worl
     number = data["user"].astype(np.int64) - 1
     chosen = number < users
     every = Ratings(number[chosen], data["movie"][chosen].astype(np.int64), data["rating"][chosen].astype(np.float64))
-    out = np.random.default_rng([seed, 0]).random(every.rating.size) < HELD_OUT
+    rng = np.random.default_rng([seed, 0])
+    out = rng.random(every.rating.size) < HELD_OUT
     known, held_out, genres = every.part(~out), every.part(out), data["genres"].astype(np.uint8)
     world = World(known, held_out, users, genres, np.zeros(0))
     return replace(world, raw=np.abs(world.learn(known, seed) - held_out.rating)) if trained else world
@@ -145,7 +146,8 @@ def _perturbed(world: World, kinds: Kinds, objective: str, seed: int) -> Floats:
     catalogue = Catalogue.from_dense(names, world.genres)
     profiles = draw_profiles(len(names), PROFILES, np.random.default_rng([seed, 1]))
     mechanism = Mechanism(catalogue, allocate(catalogue, profiles, to_ticks(EPSILON), OBJECTIVES[objective]).ticks)
-    whose = np.random.default_rng([seed, 2]).integers(0, PROFILES, world.n_users)
+    rng = np.random.default_rng([seed, 2])
+    whose = rng.integers(0, PROFILES, world.n_users)
     return mechanism.perturb(_true(world, kinds), whose, Keystream.seeded(seed, "multiupp")).astype(np.float64)
 
 

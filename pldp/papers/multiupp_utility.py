@@ -176,7 +176,8 @@ def run_time(unit: Unit, data: Data) -> list[Point]:
 
 def run_heavy(unit: Unit, data: Data) -> list[Point]:
     """Mean and median of the lower bound of MAE over more and more draws: 1/t_j has no expectation."""
-    shares = np.random.default_rng(unit.seed).dirichlet(np.ones(len(data["names"])), unit.repeats)
+    rng = np.random.default_rng(unit.seed)
+    shares = rng.dirichlet(np.ones(len(data["names"])), unit.repeats)
     loss = (1 / shares).mean(axis=1)
     sizes = [10**power for power in range(1, int(np.log10(unit.repeats)) + 1)]
     panel = f"{SETS[str(unit.dataset)]}, lower bound of MAE"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +16,7 @@ import polars as pl
 from pldp.aggregates.catalogue import Catalogue, Units
 from pldp.errors import SourceError
 from pldp.spec_aggregates import CatalogueFile
-from tasks.query import connect, statement
+from tasks.query import connect, identifier, statement, text
 from tasks.specfile import NOTHING
 from tasks.textfile import TextFile
 
@@ -87,9 +88,13 @@ def _read(spec: CatalogueFile, path: Path, attributes: tuple[str, ...], changed:
 
 def _rows(spec: CatalogueFile, path: Path) -> pl.DataFrame:
     file = TextFile(path, spec.format, spec.csv, "catalogue", NOTHING)
-    source, parameters = file.select({"item": spec.item, "attribute": spec.attribute, "weight": spec.weight})
+    wanted = {"item": spec.item, "attribute": spec.attribute, "weight": spec.weight}
     # A public file; the folder is for a database that may have to spill.
     with tempfile.TemporaryDirectory(prefix="pldp-") as folder, connect(Path(folder) / "catalogue.duckdb") as database:
+        if spec.table is None:
+            source, parameters = file.select(wanted)
+        else:
+            source, parameters = _select_table(database, file, spec.table, wanted), {}
         try:
             found = database.sql(statement("10_ingest_catalogue", source=source), params=parameters).pl()
         except duckdb.Error:
@@ -100,6 +105,25 @@ def _rows(spec: CatalogueFile, path: Path) -> pl.DataFrame:
     if found.is_empty():
         raise SourceError(f"{path}: the catalogue must hold at least one item. {NOTHING}")
     return found
+
+
+def _select_table(
+    database: duckdb.DuckDBPyConnection, file: TextFile, table: str, wanted: Mapping[str, str | None]
+) -> str:
+    """The rows of a table of another database, opened to read only."""
+    try:
+        database.execute(statement("10_ingest_attach", path=text(str(file.path))))
+    except duckdb.Error:
+        raise SourceError(
+            f"{file.path}: cannot be opened as a DuckDB file. Check catalogue.format, and that nobody is writing to "
+            f"it. {NOTHING}"
+        ) from None
+    known = [str(name) for (name,) in database.execute(statement("10_ingest_columns"), {"table": table}).fetchall()]
+    if not known:
+        raise SourceError(
+            f"{file.path}: there is no table {table!r}, which the spec names. Correct catalogue.table. {NOTHING}"
+        )
+    return statement("11_ingest_table", cells=file.cells(wanted, tuple(known)), table=identifier(table))
 
 
 def _rejected(database: duckdb.DuckDBPyConnection) -> int:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from pldp.aggregates.plan import AggregatesPlan
 from pldp.aggregates.resolve import make_plan
-from pldp.errors import SpecError
+from pldp.errors import SourceError, SpecError
 from pldp.spec_aggregates import AggregatesSpec
 from tasks.aggregates.catalogue import Listed, read_catalogue
-from tasks.specfile import AGGREGATES, NOTHING, SpecFile, broken_rules, kind_of, load_spec, read_content
+from tasks.specfile import NOTHING, Given, broken_rules, read_content
 
 _PROFILE = re.compile(r"budgets\[(\d+)\]")
 
@@ -59,16 +59,17 @@ class AggregatesFile:
         return [self.source, catalogue, *([] if self.users is None else [self.users])]
 
 
-def load_aggregates(path: Path, source: Path | None = None) -> AggregatesFile:
+def load_aggregates(path: Path, source: Path | None = None, runner: Given = None) -> AggregatesFile:
     """Read and validate a spec and its catalogue whole; `source` takes the place of the items' path."""
-    content = read_content(path, source)
+    content = read_content(path, source, runner)
     try:
         spec = AggregatesSpec.model_validate(content)
     except ValidationError as error:
         raise broken_rules(path, error, content, AggregatesSpec) from None
+    _refuse_no_users(spec, path)
     listed = read_catalogue(spec.catalogue, resolve(path, spec.catalogue.path), spec.attributes)
     try:
-        plan = _plan(spec.model_dump_json(), listed)
+        plan = _plan(_Asked(spec.model_dump_json(), listed, spec))
     except ValueError as error:
         names = tuple(spec.profiles)
         told = _PROFILE.sub(lambda place: f"profiles.{names[int(place[1])]}", str(error))
@@ -76,15 +77,25 @@ def load_aggregates(path: Path, source: Path | None = None) -> AggregatesFile:
     return AggregatesFile(path, spec, listed, plan)
 
 
-def load_any(path: Path) -> SpecFile | AggregatesFile:
-    """A valid spec of whatever kind."""
-    return load_aggregates(path) if kind_of(path) == AGGREGATES else load_spec(path)
+@dataclass(frozen=True)
+class _Asked:
+    """What a plan follows from; the spec is told apart by its text."""
+
+    text: str
+    listed: Listed
+    spec: AggregatesSpec = field(compare=False)
 
 
 @lru_cache(maxsize=4)
-def _plan(text: str, listed: Listed) -> AggregatesPlan:
+def _plan(asked: _Asked) -> AggregatesPlan:
     """Solved once, however often a command asks."""
-    return make_plan(AggregatesSpec.model_validate_json(text), listed.catalogue, listed.sha256)
+    return make_plan(asked.spec, asked.listed.catalogue, asked.listed.sha256)
+
+
+def _refuse_no_users(spec: AggregatesSpec, path: Path) -> None:
+    """Told by `plan` already, which reads nobody's profile."""
+    if spec.users is not None and not (users := resolve(path, spec.users.path)).is_file():
+        raise SourceError(f"{users}: no such file of users. Correct users.path in the spec. {NOTHING}")
 
 
 def resolve(spec_path: Path, path: str) -> Path:

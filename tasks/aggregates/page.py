@@ -9,6 +9,7 @@ from typing import Any
 import jinja2
 import polars as pl
 
+from pldp.aggregates.statement import LISTED_PROFILES
 from tasks import charts, words
 from tasks.results import PublishedRelease
 from tasks.specfile import AGGREGATES
@@ -21,16 +22,24 @@ SHOWN_PROFILES = 12
 
 
 def of_items(spec: dict[str, Any] | None) -> bool:
-    """Whether a stored spec is one of aggregates, whose unit is an item."""
+    """Whether a stored spec is one of aggregates."""
     return (spec or {}).get("kind") == AGGREGATES
 
 
+def declared_unit(spec: dict[str, Any] | None) -> str:
+    """What a spec's budgets protect."""
+    if not of_items(spec):
+        return "user"
+    return "occurrence" if (spec or {}).get("count") == "occurrence" else "item"
+
+
 def declared_total(spec: dict[str, Any] | None) -> str | None:
-    """The most that a spec lets a user, or an item of a user, spend."""
+    """The most that a spec lets its unit spend."""
     if of_items(spec):
         providers = (spec or {}).get("providers") or {}
         return str(sum((Fraction(provider["epsilon"]) for provider in providers.values()), Fraction(0)))
-    total = ((spec or {}).get("budget") or {}).get("total")
+    budget = (spec or {}).get("budget") or {}
+    total = budget.get("bound") or budget.get("total")  # a bound stands above what a protocol of items was given
     return None if total is None else str(total)
 
 
@@ -43,6 +52,7 @@ def render_aggregates(found: PublishedRelease, spec: dict[str, Any] | None, *, t
         published=found.status == "published",
         plan_matches=found.plan_matches,
         providers=providers,
+        unit=declared_unit(spec),
         confidence=((spec or {}).get("intervals") or {}).get("confidence", 0.95),
         budgets=_budgets(found.budgets),
         shown_profiles=SHOWN_PROFILES,
@@ -50,8 +60,16 @@ def render_aggregates(found: PublishedRelease, spec: dict[str, Any] | None, *, t
         privacy=found.statement,
         statement=json.dumps(found.statement, indent=2, ensure_ascii=False),
         total=declared_total(spec),
-        spec=None if spec is None else words.as_yaml(spec),
+        spec=None if spec is None else _written(spec),
     )
+
+
+def _written(spec: dict[str, Any]) -> str:
+    """The spec in YAML; of thousands of profiles the first ones."""
+    profiles = dict(list(spec["profiles"].items())[:LISTED_PROFILES])
+    more = len(spec["profiles"]) - len(profiles)
+    note = f"# … and {more:,} more profiles, in the release's spec.json\n" if more else ""
+    return words.as_yaml({**spec, "profiles": profiles}) + note
 
 
 def _provider(name: str, rows: pl.DataFrame, charted: bool) -> dict[str, Any]:
@@ -73,7 +91,8 @@ def _budgets(rows: pl.DataFrame) -> list[dict[str, Any]]:
     for (provider,), part in rows.group_by("provider", maintain_order=True):
         profiles = part.unique("level", keep="first", maintain_order=True)
         shown = profiles.head(SHOWN_PROFILES)
-        cells = {(row["attribute"], row["level"]): row for row in part.iter_rows(named=True)}
+        listed = part.filter(pl.col("level").is_in(shown["level"].implode()))
+        cells = {(row["attribute"], row["level"]): row for row in listed.iter_rows(named=True)}
         views.append(
             {
                 "provider": provider,

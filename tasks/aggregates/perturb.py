@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,8 +18,7 @@ from pldp.randomness import Keystream
 from pldp.spec_aggregates import PROFILE
 from tasks.aggregates.run import AggregatesRun
 from tasks.home import draft_of, link
-from tasks.ingest import key_range
-from tasks.query import connect, statement
+from tasks.partitions import read_partition
 from tasks.stage import stage
 
 
@@ -33,7 +31,7 @@ class Rows:
 
 
 @stage()
-def perturb_aggregates(run: AggregatesRun, batch: Sequence[int], partitions: int) -> int:
+def perturb_aggregates(run: AggregatesRun, batch: Sequence[int]) -> int:
     """Draw what every provider gets of a batch of partitions; how many reports were drawn now.
 
     Drawn once: a file that is committed is never drawn again, and a second writer that lost the race leaves what is
@@ -41,16 +39,15 @@ def perturb_aggregates(run: AggregatesRun, batch: Sequence[int], partitions: int
     """
     plan = run.plan
     drawn = 0
-    with connect(run.vault, read_only=True) as vault:
-        for partition in batch:
-            missing = [one.name for one in plan.providers if not run.report_file(one.name, partition).exists()]
-            if not missing:
-                continue
-            own = true_rows(vault, plan, partition, partitions)
-            for provider in missing:
-                stream = run.stream(provider, partition)
-                numbers = plan.mechanisms[provider].perturb(own.numbers, own.profiles, stream)
-                drawn += write_rows(run.report_file(provider, partition), plan, _shuffled(run, own, numbers, stream))
+    for partition in batch:
+        missing = [one.name for one in plan.providers if not run.report_file(one.name, partition).exists()]
+        if not missing:
+            continue
+        own = true_rows(run, partition)
+        for provider in missing:
+            stream = run.stream(provider, partition)
+            numbers = plan.mechanisms[provider].perturb(own.numbers, own.profiles, stream)
+            drawn += write_rows(run.report_file(provider, partition), plan, _shuffled(run, own, numbers, stream))
     return drawn
 
 
@@ -73,31 +70,20 @@ def true_sums(run: AggregatesRun, partitions: int) -> tuple[Units, dict[str, Flo
     plan = run.plan
     total = np.zeros(len(plan.attributes), dtype=np.int64)
     away: dict[str, Floats] = {provider.name: np.zeros((2, total.size)) for provider in plan.providers}
-    with connect(run.vault, read_only=True) as vault:
-        for partition in range(partitions):
-            own = true_rows(vault, plan, partition, partitions)
-            total += own.numbers.sum(axis=0)
-            for name, sums in away.items():
-                noise = np.abs(read_rows(run.report_file(name, partition), plan).numbers - own.numbers)
-                sums += [noise.sum(axis=0), np.square(noise.astype(np.float64)).sum(axis=0)]
+    for partition in range(partitions):
+        own = true_rows(run, partition)
+        total += own.numbers.sum(axis=0)
+        for name, sums in away.items():
+            noise = np.abs(read_rows(run.report_file(name, partition), plan).numbers - own.numbers)
+            sums += [noise.sum(axis=0), np.square(noise.astype(np.float64)).sum(axis=0)]
     return total, away
 
 
-def true_rows(vault: duckdb.DuckDBPyConnection, plan: AggregatesPlan, partition: int, partitions: int) -> Rows:
+def true_rows(run: AggregatesRun, partition: int) -> Rows:
     """Everybody's own aggregates Aᵀd, as the unit counts them."""
-    names = range(len(plan.attributes))
-    query = statement(
-        "22_perturb_aggregates",
-        counted="sum(n)" if plan.cap is None else f"least(sum(n), {plan.cap})",
-        sums=", ".join(f"sum(n * w_{i})::BIGINT AS a_{i}" for i in names),
-        columns=", ".join(f"coalesce(a_{i}, 0) AS a_{i}" for i in names),
-    )
-    found = vault.execute(query, key_range(partition, partitions)).fetchnumpy()
-    profiles = np.asarray(found["profile"], dtype=np.int64)
-    numbers = np.empty((profiles.size, len(names)), dtype=np.int64)
-    for column in names:
-        numbers[:, column] = found[f"a_{column}"]
-    return Rows(profiles, numbers)
+    names = [f"a_{i}" for i in range(len(run.plan.attributes))]
+    found = read_partition(run, partition, ["profile", *names])
+    return Rows(found["profile"].astype(np.int64), np.stack([found[name] for name in names], axis=1))
 
 
 def write_rows(path: Path, plan: AggregatesPlan, rows: Rows) -> int:

@@ -7,9 +7,10 @@ from contextlib import suppress
 import numpy as np
 import polars as pl
 
-from pldp.aggregates.budgets import equal_scaling, to_ticks
+from pldp.aggregates.budgets import TICK_BITS, equal_scaling, to_ticks
 from pldp.aggregates.metrics import (
     best_scales,
+    geometric_moments,
     kl_divergence,
     lower_bounds,
     mean_absolute_error,
@@ -17,9 +18,8 @@ from pldp.aggregates.metrics import (
     mean_squared_error,
 )
 from pldp.aggregates.plan import MECHANISM, AggregatesPlan
-from pldp.aggregates.release import Mechanism
 from pldp.aggregates.totals import Sums, Totals
-from pldp.exact import float_above, log_above
+from pldp.exact import float_above
 
 BASELINE, BOUND = "equal scaling", "lower bound"
 
@@ -54,28 +54,25 @@ def item_budget_rows(plan: AggregatesPlan, sums: dict[str, Sums] | None = None) 
 
     `share` is of the provider's epsilon; shares sum to more than one, since no item has all attributes.
     """
-    rows = []
+    height, width = plan.budget_ticks.shape
+    nominal = np.array([[float_above(budget) for budget in profile.budgets] for profile in plan.profiles])
+    frames = []
     for provider in plan.providers:
-        users = None if sums is None else sums[provider.name].users
-        for number, (profile, service) in enumerate(zip(plan.profiles, provider.services, strict=True)):
-            for attribute, budget, ratio in zip(
-                plan.attributes, profile.budgets, service.attribute_ratios, strict=True
-            ):
-                exact = log_above(ratio)
-                rows.append(
-                    {
-                        "provider": provider.name,
-                        "attribute": attribute,
-                        "level": profile.name,
-                        "unit": plan.unit,
-                        "mechanism": MECHANISM,
-                        "nominal_epsilon": float_above(budget),
-                        "exact_epsilon": exact,
-                        "share": exact / float_above(provider.epsilon),
-                        "n_users": None if users is None else int(users[number]),
-                    }
-                )
-    return pl.DataFrame(rows, schema_overrides={"n_users": pl.Int64})
+        exact = plan.mechanisms[provider.name].exact_epsilons
+        users = None if sums is None else np.repeat(sums[provider.name].users, width)
+        frame = pl.DataFrame(
+            {
+                "attribute": list(plan.attributes) * height,
+                "level": [name for name in plan.profile_names for _ in plan.attributes],
+                "nominal_epsilon": nominal.reshape(-1),
+                "exact_epsilon": exact.reshape(-1),
+                "share": exact.reshape(-1) / float_above(provider.epsilon),
+                "n_users": pl.Series([None] * exact.size if users is None else users, dtype=pl.Int64),
+            }
+        )
+        constants = {"provider": provider.name, "unit": plan.unit, "mechanism": MECHANISM}
+        frames.append(frame.with_columns(**{name: pl.lit(value) for name, value in constants.items()}))
+    return pl.concat(frames)
 
 
 def loss_rows(plan: AggregatesPlan) -> pl.DataFrame:
@@ -88,12 +85,14 @@ def loss_rows(plan: AggregatesPlan) -> pl.DataFrame:
     bounds = lower_bounds(best)
     frames = []
     for provider in plan.providers:
-        ways = {plan.objective: plan.mechanisms[provider.name]}
+        mechanism = plan.mechanisms[provider.name]
+        ways = {plan.objective: (mechanism.mean_size, mechanism.variance)}
         # Where equal scaling leaves an attribute no signal at all there is nothing to compare with.
         with suppress(ValueError):
-            ways[BASELINE] = Mechanism(catalogue, equal_scaling(catalogue, budgets, to_ticks(provider.epsilon)))
-        for way, mechanism in ways.items():
-            size, variance = mechanism.mean_size * grid, mechanism.variance * grid**2
+            scaled = equal_scaling(catalogue, budgets, to_ticks(provider.epsilon))
+            ways[BASELINE] = geometric_moments(scaled.astype(np.float64) * 2.0**-TICK_BITS)
+        for way, moments in ways.items():
+            size, variance = (moment * step for moment, step in zip(moments, (grid, grid**2), strict=True))
             frames.append(
                 _losses(
                     plan,

@@ -120,7 +120,8 @@ def panel_chart(picture: Picture, panel: str, points: Sequence[Point], compared:
             y=y, color=colour, shape=shape
         )
         layers += [dashed, hollow] if numeric else [hollow]
-    return render(alt.layer(*layers), _alternative(picture, panel, present), height=250)
+    drawn: Any = alt.layer(*layers)
+    return render(drawn, _alternative(picture, panel, present), height=250)
 
 
 def _ours(point: Point) -> dict[str, Any]:

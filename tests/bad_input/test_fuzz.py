@@ -82,7 +82,7 @@ MERGED = "a: &a {x: 1}\n" + "".join(
     [
         (LAUGHS + "{spec}", "a is not a key of the spec"),
         (LAUGHS + "name: *j\n", "name: input should be a valid string"),
-        (LAUGHS + "attributes: [{kind: *j}]\n", "attributes[0]: kind must be category, crosstab or number"),
+        (LAUGHS + "attributes: [{kind: *j}]\n", "attributes[0]: kind must be category, binned, crosstab or number"),
         (MERGED + "{spec}", "near line 2, column 8: merging with << is not read: write the keys out"),
         ("{spec}budget: {total: 900}\n", "a key stands there twice"),
         ("{spec}expected: {users: 5, users: 6}\n", "column 22: a key stands there twice"),

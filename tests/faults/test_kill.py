@@ -19,7 +19,8 @@ STAGES = {
         "opening": Point("tasks.run:commit", "before", 3),
         "before-ingest": Point("tasks.ingest:_fill", "before"),
         "amid-ingest": Point("tasks.ingest:_read", "after"),
-        "ingest-before-commit": Point("tasks.ingest:_refuse_twice", "after"),
+        "ingest-amid-partitions": Point("tasks.partitions:write_partition", "after", 2),
+        "ingest-before-commit": Point("tasks.ingest:_deal", "after"),
         "after-ingest": Point("flows.release:record_spend", "before"),
     },
     "perturb": {

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from flows.aggregates import evaluate_aggregates
+from flows.evaluate import evaluate
 from flows.release import release
 from tests.flows.conftest import Pldp
 from tests.flows.searcher import files_under, find
@@ -46,12 +46,14 @@ def test_what_is_published(home: tuple[Path, str]) -> None:
     ]
     z = (rows["total"] - np.tile(true_totals(make_items(N_USERS)), 2)) / rows["standard_error"]
     assert z.abs().max() < 5.2, "six totals: 1e-6"
-    assert set(budgets["unit"]) == {"item"}
+    assert set(budgets["unit"]) == {"occurrence"}
     assert set(budgets["provider"]) == {"shop", "ads"}
     spends = [json.loads(line) for line in (root / "ledger.jsonl").read_text().splitlines()]
-    assert [(spent["release_id"], spent["unit"], spent["budget"]) for spent in spends] == [(release_id, "item", 2.5)]
+    assert [(spent["release_id"], spent["unit"], spent["budget"]) for spent in spends] == [
+        (release_id, "occurrence", 2.5)
+    ]
     statement = json.loads((root / "releases" / release_id / "privacy.json").read_text())
-    assert statement["unit"] == "item"
+    assert statement["unit"] == "occurrence"
     assert statement["worst_total"]["nominal_epsilon"] == 2.5
 
 
@@ -75,7 +77,7 @@ def test_the_same_release_resumes(home: tuple[Path, str]) -> None:
 
 
 def test_a_release_that_broke_off_draws_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import flows.aggregates as flow
+    import flows.release as flow
 
     spec, root = world(tmp_path, 200), tmp_path / "home"
 
@@ -95,25 +97,67 @@ def test_a_release_that_broke_off_draws_the_rest(tmp_path: Path, monkeypatch: py
     assert len((root / "ledger.jsonl").read_text().splitlines()) == 1
 
 
-def test_a_refused_release_tells_what_it_spent(tmp_path: Path) -> None:
-    done = release(world(tmp_path, 30, gates={"minimum_users": 31}), tmp_path / "home")
+def test_a_refused_release_tells_what_it_spent(tmp_path: Path, pldp: Pldp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And budgets of an item, of the same name, are told apart from those of an occurrence: never added."""
+    home = tmp_path / "home"
+    done = release(world(tmp_path, 30, gates={"minimum_users": 31}, count={"cap": 1}), home)
     assert done.status == "refused"
     assert done.page_problem is None
     page = (tmp_path / "home" / "pages" / f"{done.release_id}.html").read_text()
-    assert "up to ε = 5/2 an item" in page
+    assert "up to ε = 5/2 of one item" in page
     with duckdb.connect(str(tmp_path / "home" / "results.duckdb"), read_only=True) as results:
         assert results.sql("FROM aggregates").pl().is_empty()
+    refused = pldp("reports", done.release_id, tmp_path / "out", "--provider", "shop", "--home", home)
+    assert refused.code == 2
+    assert "was refused (enough_users): no provider gets its reports. Nothing was written." in refused.err
+    for seed in (1, 2):
+        release(world(tmp_path, 31, items=make_items(31, seed)), home)
+    index = (home / "pages" / "index.html").read_text()
+    assert "3 releases of 1 name, " in index
+    assert "One item of a user in the one release of films has spent up to ε = 2.5" in index
+    assert "One occurrence of an item of a user in all 2 releases of films has spent up to ε = 5" in index
+    monkeypatch.setenv("COLUMNS", "200")
+    listed = pldp("releases", "--home", home).out
+    assert "ε = 2.5 of one item" in listed
+    assert "One occurrence of an item of a user in all 2 releases of films has spent up to ε = 5." in listed
+    assert "all 3 releases" not in listed
 
 
 def test_the_page(home: tuple[Path, str]) -> None:
     root, release_id = home
     page = (root / "pages" / f"{release_id}.html").read_text()
-    for words in ("Estimated totals over 1,499 users", "all together", "audited", "2.5", "gates passed", "one item"):
+    for words in (
+        "Estimated totals over 1,499 users",
+        "all together",
+        "audited",
+        "2.5",
+        "gates passed",
+        "one occurrence",
+    ):
         assert words in page
     assert page.count("<svg") == 2
     assert "http://" not in page.replace("http://www.w3.org", "")
     index = (root / "pages" / "index.html").read_text()
-    assert "One item of a user in the one release of films has spent up to ε = 2.5" in index
+    assert "One occurrence of an item of a user in the one release of films has spent up to ε = 2.5" in index
+
+
+def test_a_provider_gets_its_reports_and_nothing_else(home: tuple[Path, str], pldp: Pldp, tmp_path: Path) -> None:
+    root, release_id = home
+    asked = ("reports", "films", tmp_path / "out", "--home", root, "--provider")
+    assert pldp(*asked, "ads").code == 0
+    (copy,) = files_under(tmp_path / "out")
+    assert copy.name == "ads-00000.parquet"
+    assert copy.read_bytes() == (root / "reports" / release_id / "provider=ads" / "00000.parquet").read_bytes()
+    again = pldp(*asked, "ads")
+    assert again.code == 2
+    assert "ads-00000.parquet would be overwritten. Give another folder, or --force. Nothing was written." in again.err
+    assert pldp(*asked, "ads", "--force").code == 0
+    for name in ("bank", "../shop"):
+        unknown = pldp(*asked, name)
+        assert unknown.code == 2
+        assert f"--provider must be one of release {release_id}'s: shop, ads (got {name!r})." in unknown.err
+        assert "Nothing was written." in unknown.err
+    assert len(files_under(tmp_path / "out")) == 1
 
 
 def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,14 +165,15 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkey
     monkeypatch.setenv("COLUMNS", "200")
     shown = pldp("show", "films", "--home", root)
     assert "shop: totals of 1,499 users" in shown.out
-    assert "ads: ε of one item, spent of allowed" in shown.out
+    assert "ads: ε of one occurrence, spent of allowed" in shown.out
     assert json.loads(pldp("show", release_id, "--home", root, "--json").out)["aggregates"][0]["provider"] == "shop"
     assert pldp("validate", "films", "--home", root).code == 0
     assert pldp("export", "films", tmp_path / "out", "--home", root).code == 0
     assert pl.read_parquet(tmp_path / "out" / "aggregates.parquet").height == 6
     spec = root.parent / "spec.yaml"
     planned = pldp("plan", spec)
-    assert "up to ε = 2.5 of one item, all providers together" in planned.out
+    assert "up to ε = 2.5 of one occurrence, all providers together" in planned.out
+    assert "note: default" not in planned.out
     assert "equal scaling" in planned.out
     plan = json.loads(pldp("plan", spec, "--json").out)
     assert (
@@ -138,6 +183,14 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkey
     for name in ("catalogue.csv", "users.csv", "items.parquet"):
         (tmp_path / name).write_bytes((root.parent / name).read_bytes())
     assert "is at or above the turning point of 2 of 2 profiles" in pldp("plan", rich).out
+    loose = pldp("plan", write_spec(tmp_path, default="open")).out
+    assert "note: default: open is not the profile of the least budgets (shy), and users who state none" in loose
+    profiles = {f"p{i}": {"drama": 1, "comedy": f"1/{i + 1}", "war": 0.1} for i in range(300)}
+    many = pldp("plan", write_spec(tmp_path, profiles=profiles, default="p299")).out
+    assert "p5 0.33% and 294 more" in many
+    assert "ads: ε of one occurrence, spent of allowed, over 300 profiles" in many
+    assert "median of 300" in many
+    assert len(many.splitlines()) < 60
     assert pldp("plan", spec, "--target-error", "0.1").code == 2
     bad = pldp("release", write_spec(tmp_path, providers={"shop": {"epsilon": -1}}), "--home", tmp_path / "home")
     assert bad.code == 2
@@ -149,16 +202,17 @@ def test_an_evaluation(home: tuple[Path, str], pldp: Pldp, monkeypatch: pytest.M
     root, _ = home
     monkeypatch.setenv("COLUMNS", "200")
     spec = root.parent / "spec.yaml"
-    done = evaluate_aggregates(spec, root, seed=1)
+    done = evaluate(spec, root, seed=1)
+    cells = done.tables["aggregates"]
     truth = true_totals(make_items(N_USERS))
-    assert done.cells["truth"].to_list() == [*truth, *truth]
+    assert cells["truth"].to_list() == [*truth, *truth]
     assert all(verdict.passed for verdict in done.verdicts)
     assert done.verdicts[-1].gate == "totals_true"
-    ratio = done.cells["mean_error"] / done.cells["predicted_mean_error"]
+    ratio = cells["mean_error"] / cells["predicted_mean_error"]
     assert (ratio - 1).abs().max() < 5.2 / N_USERS**0.5, "E|Z| has a standard deviation of about its mean; 6 cells"
-    assert set(done.losses["way"]) == {"mae", "equal scaling", "lower bound"}
+    assert set(done.tables["losses"]["way"]) == {"mae", "equal scaling", "lower bound"}
     said = pldp("evaluate", spec, "--home", root, "--seed", "1", "--json")
-    assert json.loads(said.out)["aggregates"] == json.loads(json.dumps(done.cells.to_dicts()))
+    assert json.loads(said.out)["aggregates"] == json.loads(json.dumps(cells.to_dicts()))
     assert "never published" in pldp("evaluate", spec, "--home", root, "--seed", "1").out
     needles = [truth.astype(np.int64).tobytes(), ", ".join(map(str, truth)).encode()]
     assert find(needles, files_under(root, without=root / "evaluations")) == []

@@ -59,10 +59,10 @@ def test_an_evaluation_keeps_its_own_database(evaluated: tuple[Path, Evaluated])
 
 def test_an_evaluation_uses_the_true_reference_and_the_unbiasedness_gate(evaluated: tuple[Path, Evaluated]) -> None:
     _, done = evaluated
-    assert set(done.cells["method"]) == {"op"}
+    assert set(done.tables["cells"]["method"]) == {"op"}
     assert "unbiased" in {verdict.gate for verdict in done.verdicts}
     assert all(verdict.passed for verdict in done.verdicts)
-    assert {"sum", "oc", "oc+", "op, true reference"} <= set(done.methods["method"])
+    assert {"sum", "oc", "oc+", "op, true reference"} <= set(done.tables["methods"]["method"])
 
 
 def test_no_command_finds_an_evaluation(evaluated: tuple[Path, Evaluated], pldp: Pldp) -> None:
@@ -80,7 +80,7 @@ def test_publish_refuses_an_evaluation(evaluated: tuple[Path, Evaluated]) -> Non
     home, done = evaluated
     run = Run(str(home), done.evaluation_id, evaluation=True, seed=7)
     with pytest.raises(HomeError, match="cannot be published"):
-        publish.fn(run, 2000, {"histograms": done.cells.drop("truth")}, done.verdicts)
+        publish.fn(run, 2000, {"histograms": done.tables["cells"].drop("truth")}, done.verdicts)
     assert not Home(home).results.exists()
 
 
@@ -103,25 +103,25 @@ def test_an_evaluation_beside_releases_changes_nothing_of_them(finished: Finishe
     assert {folder: digests(home / folder) for folder in before} == before
     assert (home / "results.duckdb").read_bytes() == results
     assert (home / "ledger.jsonl").read_bytes() == spent
-    assert done.methods.is_empty()
+    assert done.tables["methods"].is_empty()
 
 
 def test_a_seed_repeats_and_no_seed_does_not(tmp_path: Path) -> None:
     spec = world(tmp_path)
     # Another home has another key; an evaluation's draws must not hang on it.
     once = [evaluate(spec, tmp_path / home, repeat=20, seed=3) for home in ("a", "b")]
-    assert once[0].cells.equals(once[1].cells)
-    assert once[0].methods.equals(once[1].methods)
+    assert once[0].tables["cells"].equals(once[1].tables["cells"])
+    assert once[0].tables["methods"].equals(once[1].tables["methods"])
     free = [evaluate(spec, tmp_path / "a", repeat=0) for _ in range(2)]
     assert free[0].evaluation_id != free[1].evaluation_id
-    assert not free[0].cells.equals(free[1].cells)
+    assert not free[0].tables["cells"].equals(free[1].tables["cells"])
 
 
 def test_levels_that_tell_the_value_are_noticed(tmp_path: Path) -> None:
     """With users' own levels kept, the homogeneity test fires in every repetition, and `sum` stays unbiased."""
     spec = world(tmp_path, partial_to_value(make_people(20_000)), budget={"total": 8})
     done = evaluate(spec, tmp_path / "home", repeat=500, seed=1, keep_levels=True)
-    job = done.methods.filter(pl.col("attribute") == "job")
+    job = done.tables["methods"].filter(pl.col("attribute") == "job")
     assert job["disagreement_rate"][0] == 1.0
     found = {row["method"]: row for row in job.iter_rows(named=True)}
     # Largest mean error of 6 cells over 500 repetitions, in standard errors of that mean.
@@ -150,7 +150,7 @@ def test_adult_errors_are_as_predicted(tmp_path: Path) -> None:
     done = evaluate(ROOT / "data" / "adult.yaml", tmp_path / "home", repeat=repeats, seed=1, source=ADULT)
     assert done.n_users == 32_561
     assert all(verdict.passed for verdict in done.verdicts)
-    linear = done.methods.drop_nulls("predicted")
+    linear = done.tables["methods"].drop_nulls("predicted")
     assert linear.height == 5 * 3
     tolerance = norm.isf(ALPHA / 2 / linear.height) * math.sqrt(2 / repeats) / 2
     for row in linear.iter_rows(named=True):

@@ -16,6 +16,7 @@ import yaml
 
 from flows.release import release
 from flows.sample import write_sample
+from tests.baskets import world as baskets
 from tests.items import world
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +48,7 @@ def place(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert release(spec.with_name("census.yaml"), folder / "data" / "home").status == "published"
     _release_numbers(folder / "data")
     assert release(world(folder / "films"), folder / "data" / "home").status == "published"
+    assert release(baskets(folder / "baskets", 3000), folder / "data" / "home").status == "published"
     os.umask(before)
     return folder
 

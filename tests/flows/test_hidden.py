@@ -95,12 +95,12 @@ def test_the_published_em_is_for_evaluations(home: tuple[Path, str], pldp: Pldp,
     assert said.code != 0
     assert "must not be emoa-paper in a release" in said.err
     done = evaluate(spec, tmp_path / "home", repeat=0, seed=1)
-    assert set(done.cells["method"]) == {"emoa-paper"}
+    assert set(done.tables["cells"]["method"]) == {"emoa-paper"}
 
 
 def test_an_evaluation_shows_what_hiding_costs(tmp_path: Path) -> None:
     done = evaluate(world(tmp_path, make_people(3000), levels=HIDDEN), tmp_path / "home", repeat=60, seed=1)
-    job = done.methods.filter(attribute="job")
+    job = done.tables["methods"].filter(attribute="job")
     errors = dict(zip(job["method"], job["rmse"], strict=True))
     assert set(errors) == {"auem", "oc+, levels public", "uniform, strictest", "uniform, weakest", "em"}
     assert errors["uniform, weakest"] < errors["oc+, levels public"] < errors["auem"] < errors["uniform, strictest"]

@@ -30,6 +30,14 @@ ATTRIBUTES: list[dict[str, Any]] = [
     {"name": "job", "values": list(JOBS), "missing": "none", "other": "other"},
     {"name": "income", "kind": "number", "bounds": [0, 100_000], "missing": 0, "quantiles": [0.25, 0.75], "bins": 16},
     {"name": "age", "kind": "number", "bounds": [18, 98], "missing": 50},
+    {
+        "name": "band",
+        "kind": "binned",
+        "column": "income",
+        "edges": [0, 10_000, 20_000, 30_000, 50_000, 100_000],
+        "missing": 0,
+        "quantiles": [0.5],
+    },
 ]
 MIXED: dict[str, Any] = {
     "attributes": ATTRIBUTES,
@@ -74,13 +82,29 @@ def test_what_is_published(home: tuple[Path, str]) -> None:
     for row in tables["means"].iter_rows(named=True):
         assert abs(row["mean"] - known[row["attribute"]]) < 5 * row["standard_error"], "5 errors, 2 means: 1e-6"
         assert row["lower"] <= row["ci_low"] < row["ci_high"] <= row["upper"]
-    assert tables["quantiles"]["probability"].to_list() == [0.25, 0.75]
-    assert tables["bins"].height == 16
-    assert tables["histograms"]["attribute"].unique().to_list() == ["job"]
-    assert tables["budgets"].height == 9
+    assert tables["quantiles"]["probability"].to_list() == [0.25, 0.75, 0.5]
+    assert tables["quantiles"]["method"].to_list() == ["em", "em", "binned oc+"]
+    assert tables["bins"]["method"].value_counts(sort=True).rows() == [("em", 16), ("binned oc+", 5)]
+    assert tables["histograms"]["attribute"].unique(maintain_order=True).to_list() == ["job", "band"]
+    assert tables["budgets"].height == 12
+    assert_binned(tables["histograms"].filter(attribute="band"), tables["quantiles"].filter(attribute="band"))
     assert tables["validations"]["passed"].all()
     gates = set(tables["validations"]["gate"])
-    assert {"personal_budgets", "numbers_counted", "numbers_once", "level_sums"} <= gates
+    assert {"personal_budgets", "numbers_counted", "numbers_once", "level_sums", "quantiles_usable"} <= gates
+
+
+def assert_binned(bands: pl.DataFrame, quantiles: pl.DataFrame) -> None:
+    """Shares and median within five errors of the truth; the median's, users spread evenly inside bands."""
+    edges = np.array([0, 10_000, 20_000, 30_000, 50_000, 100_000])
+    income = numeric_people()["income"].cast(pl.Float64, strict=False).fill_nan(0).fill_null(0).clip(0, 100_000)
+    shares = np.histogram(income.to_numpy(), edges)[0] / N
+    assert bands["value"].to_list()[::4] == ["[0, 10000)", "[50000, 100000]"]
+    errors = (bands["unbiased_frequency"].to_numpy() - shares) / bands["standard_error"].to_numpy()
+    assert np.abs(errors).max() < 6, "the published error is that after post-processing, a little less"
+    median = np.interp(0.5, np.cumsum([0, *shares]), edges)
+    (row,) = quantiles.iter_rows(named=True)
+    assert abs(row["quantile"] - median) < 5 * row["standard_error"]
+    assert row["ci_low"] < row["quantile"] < row["ci_high"]
 
 
 def test_the_statement_the_page_and_the_ledger(home: tuple[Path, str]) -> None:
@@ -92,6 +116,7 @@ def test_the_statement_the_page_and_the_ledger(home: tuple[Path, str]) -> None:
     page = (root / "pages" / f"{release_id}.html").read_text()
     assert "Dot chart of income on its bounds from 0 to 100000" in page
     assert "0.25 quantile" in page
+    assert "Its quantiles, values inside a bin spread evenly: 0.5 at" in page
     index = (root / "pages" / "index.html").read_text()
     assert "ε = 16" in index, "what a user spends is the total, not the sum of what each number could cost"
 
@@ -141,10 +166,12 @@ def test_an_evaluation_knows_the_truth(tmp_path: Path) -> None:
     assert all(verdict.passed for verdict in done.verdicts)
     assert {verdict.gate for verdict in done.verdicts} >= {"unbiased", "numbers_agree"}
     known = truth()
-    for row in done.numbers.filter(pl.col("probability").is_null()).iter_rows(named=True):
+    (median,) = done.tables["numbers"].filter(attribute="band").iter_rows(named=True)
+    assert abs(median["estimate"] - median["truth"]) < 5 * median["standard_error"]
+    for row in done.tables["numbers"].filter(pl.col("probability").is_null()).iter_rows(named=True):
         assert row["truth"] == pytest.approx(known[row["attribute"]], rel=1e-6)
-    assert done.means.height == 6
-    errors = {row["method"]: row["rmse"] / row["predicted"] for row in done.means.iter_rows(named=True)}
+    assert done.tables["means"].height == 6
+    errors = {row["method"]: row["rmse"] / row["predicted"] for row in done.tables["means"].iter_rows(named=True)}
     assert all(0.4 < ratio < 1.8 for ratio in errors.values())  # 20 repetitions: ± 16 %
 
 

@@ -102,10 +102,10 @@ def test_a_crash_amid_the_draws_keeps_what_was_committed(tmp_path: Path, monkeyp
 
     class Half:
         @staticmethod
-        def submit(run: Any, level: str, batch: Any, partitions: int) -> Any:
+        def submit(run: Any, level: str, batch: Any) -> Any:
             if level == "low":
                 raise Crashed
-            return perturb.submit(run, level, batch, partitions)
+            return perturb.submit(run, level, batch)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flows.pipeline, "perturb", Half)

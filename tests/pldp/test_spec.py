@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pldp.spec import Category, Spec
+from pldp.spec import Spec
+from pldp.spec_histograms import Category
 from tests.pldp.specs import changed, make_spec
 
 SEX = {"name": "sex", "values": ["Female", "Male"]}
@@ -171,9 +172,9 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     (_category(assumed=[-0.5, 1.5]), "attributes.0.category", "non-negative"),
     (_category(bounds=[0, 1]), "attributes.0.category.bounds", "not permitted"),
     (_crosstab(of=["sex"]), "attributes.2.crosstab.of", "at least 2 items"),
-    (_crosstab(of=["sex", "sex"]), "", "both.of must name different category attributes"),
-    (_crosstab(of=["sex", "age"]), "", "both.of must name different category attributes"),
-    (_crosstab(of=["sex", "both"]), "", "both.of must name different category attributes"),
+    (_crosstab(of=["sex", "sex"]), "", "both.of must name different category or binned attributes"),
+    (_crosstab(of=["sex", "age"]), "", "both.of must name different category or binned attributes"),
+    (_crosstab(of=["sex", "both"]), "", "both.of must name different category or binned attributes"),
     (_crosstab(assumed=[1]), "", "one frequency a value (4, got 1)"),
     (
         {"attributes": [{"name": f"a{i}", "values": [str(j) for j in range(101)]} for i in range(2)]

@@ -219,22 +219,6 @@ def vault() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def test_values_of_a_partition_and_level_in_the_order_of_keys(vault: duckdb.DuckDBPyConnection) -> None:
-    query = statement("20_perturb_values", values="value_0", level="level_0")
-    lower = {"first": 0, "last": 2**63 - 1}
-    assert vault.execute(query, {**lower, "level": 0}).fetchall() == [(0,), (1,)]
-    assert vault.execute(query, {**lower, "level": 1}).fetchall() == [(1,)]
-    upper = {"first": 2**63, "last": 2**64 - 1}
-    assert vault.execute(query, {**upper, "level": 0}).fetchall() == [(1,)]
-    assert vault.execute(query, {**upper, "level": 1}).fetchall() == [(0,), (0,)]
-
-
-def test_users_in_two_rows(vault: duckdb.DuckDBPyConnection) -> None:
-    query = statement("18_ingest_twice")
-    assert vault.execute(query, {"first": 0, "last": 2**63}).fetchone() == (0,), "the same key is not the same user"
-    assert vault.execute(query, {"first": 2**63, "last": 2**64 - 1}).fetchone() == (1,)
-
-
 def test_the_truth(vault: duckdb.DuckDBPyConnection) -> None:
     found = vault.execute(statement("30_evaluate_truth", level="level_0", value="value_0")).fetchall()
     assert sorted(found) == [(0, 0, 1), (0, 1, 2), (1, 0, 2), (1, 1, 1)]
@@ -242,9 +226,10 @@ def test_the_truth(vault: duckdb.DuckDBPyConnection) -> None:
 
 def test_a_vault_is_complete_once_it_says_so(vault: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(duckdb.CatalogException):
-        vault.execute(statement("19_ingest_n_users"))
-    vault.execute(statement("19_ingest_done"))
+        vault.execute(statement("19_ingest_found"))
     assert vault.execute(statement("19_ingest_n_users")).fetchone() == (6,)
+    vault.execute(statement("19_ingest_done"), {"n_users": 6, "partitions": 2})
+    assert vault.execute(statement("19_ingest_found")).fetchone() == (6, 2)
 
 
 def test_quarantine_of_users_without_an_id(vault: duckdb.DuckDBPyConnection) -> None:

@@ -58,7 +58,7 @@ def stage_run(folder: Path, seed: int = 11, **sections: object) -> Staged:
     run, file = opened(spec, folder / "home", evaluation=True, seed=seed)
     found = ingest.fn(run, file)
     for level in run.plan.levels:
-        perturb.fn(run, level, range(found.partitions), found.partitions)
+        perturb.fn(run, level, range(found.partitions))
     tallies = tuple(count.fn(run, range(found.partitions)))
     supports = add_up(run, tallies)
     estimates = estimate.fn(run, supports)

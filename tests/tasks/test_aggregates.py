@@ -7,24 +7,28 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
 from pldp.aggregates.catalogue import Units
+from pldp.aggregates.release import LARGEST
 from pldp.aggregates.totals import Sums
 from pldp.errors import HomeError, SourceError, SpecError
+from tasks import holdings
 from tasks.aggregates import ingest as ingest_module
-from tasks.aggregates.file import load_aggregates, load_any
+from tasks.aggregates.file import load_aggregates
 from tasks.aggregates.ingest import ingest_items
+from tasks.aggregates.page import _written
 from tasks.aggregates.perturb import perturb_aggregates, read_rows, true_rows, true_sums
 from tasks.aggregates.run import AggregatesRun
 from tasks.aggregates.tables import BASELINE, BOUND, aggregate_rows, item_budget_rows, loss_rows
 from tasks.aggregates.totals import ItemTally, add_up_items, count_aggregates, estimate_aggregates
 from tasks.home import Home
 from tasks.ingest import Ingested
-from tasks.query import connect
+from tasks.kinds import load_any
 from tasks.specfile import load_spec
 from tests.items import (
     ATTRIBUTES,
@@ -54,7 +58,7 @@ class Drawn:
 def draw(spec: Path, seed: int | None = 7) -> Drawn:
     run, file = opened(spec, spec.parent / "home", evaluation=True, seed=seed)
     found = ingest_items.fn(run, file)
-    perturb_aggregates.fn(run, range(found.partitions), found.partitions)
+    perturb_aggregates.fn(run, range(found.partitions))
     tallies = tuple(count_aggregates.fn(run, range(found.partitions)))
     return Drawn(run, found, tallies, add_up_items(run, tallies))
 
@@ -65,9 +69,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
 
 
 def vault_totals(run: AggregatesRun, partitions: int) -> Units:
-    with connect(run.vault, read_only=True) as vault:
-        parts = [true_rows(vault, run.plan, partition, partitions).numbers for partition in range(partitions)]
-    return np.concatenate(parts)
+    return np.concatenate([true_rows(run, partition).numbers for partition in range(partitions)])
 
 
 @pytest.mark.parametrize("cap", [None, 1, 2])
@@ -82,7 +84,7 @@ def test_the_vault_adds_up_what_users_have(cap: int | None, tmp_path: Path) -> N
 
 def test_partitions_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest_module, "PARTITION_CELLS", 300)
-    monkeypatch.setattr(ingest_module, "SLICE_ROWS", 500)
+    monkeypatch.setattr(holdings, "SLICE_ROWS", 500)
     found = draw(world(tmp_path))
     assert found.ingested == Ingested(600, 6)
     assert {(tally.provider, tally.partition) for tally in found.tallies} == {
@@ -130,8 +132,7 @@ def test_profiles_from_users_and_from_a_column(tmp_path: Path) -> None:
 
 
 def _profiles(run: AggregatesRun) -> list[int]:
-    with connect(run.vault, read_only=True) as vault:
-        return np.bincount(true_rows(vault, run.plan, 0, 1).profiles, minlength=2).tolist()
+    return np.bincount(true_rows(run, 0).profiles, minlength=2).tolist()
 
 
 def test_users_who_are_in_one_file_only_take_part(tmp_path: Path) -> None:
@@ -178,12 +179,12 @@ def test_totals_lie_within_their_errors(drawn: Drawn) -> None:
 def test_a_release_draws_once(tmp_path: Path) -> None:
     run, file = opened(world(tmp_path, 300), tmp_path / "home")
     found = ingest_items.fn(run, file)
-    assert perturb_aggregates.fn(run, [0], found.partitions) == 600, "two providers"
+    assert perturb_aggregates.fn(run, [0]) == 600, "two providers"
     before = digests(run.reports)
-    assert perturb_aggregates.fn(run, [0], found.partitions) == 0
+    assert perturb_aggregates.fn(run, [0]) == 0
     assert digests(run.reports) == before
     run.report_file("ads", 0).unlink()
-    assert perturb_aggregates.fn(run, [0], found.partitions) == 300, "what was never committed may be drawn"
+    assert perturb_aggregates.fn(run, [0]) == 300, "what was never committed may be drawn"
     kept = digests(run.reports)
     assert kept[str(Path("provider=shop") / "00000.parquet")] == before[str(Path("provider=shop") / "00000.parquet")]
     again, file = opened(tmp_path / "spec.yaml", tmp_path / "home")
@@ -199,7 +200,7 @@ def test_rows_of_two_providers_do_not_line_up(tmp_path: Path) -> None:
     spec = world(tmp_path)
     run, file = opened(spec, tmp_path / "home")
     found = ingest_items.fn(run, file)
-    perturb_aggregates.fn(run, range(found.partitions), found.partitions)
+    perturb_aggregates.fn(run, range(found.partitions))
     one, other = (read_rows(run.report_file(p.name, 0), run.plan).profiles for p in run.plan.providers[:2])
     assert sorted(one) == sorted(other)
     assert len(set(one.tolist())) > 1
@@ -227,7 +228,7 @@ def test_a_release_never_reads_the_truth(tmp_path: Path) -> None:
 def test_budget_rows(drawn: Drawn) -> None:
     rows = item_budget_rows(drawn.run.plan, drawn.sums)
     assert rows.height == 2 * 2 * 3
-    assert set(rows["unit"]) == {"item"}
+    assert set(rows["unit"]) == {"occurrence"}
     assert (rows["exact_epsilon"] <= rows["nominal_epsilon"]).all()
     own = rows.filter(provider="ads", level="shy")
     assert own["nominal_epsilon"].to_list() == [1, 0.5, 0.1]
@@ -352,6 +353,30 @@ def test_items_that_break_a_rule(rows: list[tuple[Any, ...]], message: str, tmp_
     assert not run.vault.exists()
 
 
+def test_more_than_noise_can_be_added_to_is_refused_by_ingest(tmp_path: Path) -> None:
+    """Sums are 128 bits wide in the vault: what is beyond the noise's reach is told before a draw or a spend."""
+    source = {"path": "items.csv", "count": "n"}
+    alone: dict[str, Any] = {"users": None, "profiles": {"only": 1}, "default": None}
+    spec = world(tmp_path, 10, source=source, **alone)
+    fits = [("u", f"film-{5 * i + 4}", str(10**9)) for i in range(4)] * 2
+    fits.append(("u", "film-0", str(LARGEST - 8 * 10**9)))
+    _items(fits, tmp_path)
+    run, file = opened(spec, tmp_path / "home")
+    assert ingest_items.fn(run, file).n_users == 1
+    assert vault_totals(run, 1).tolist() == [[LARGEST, 8 * 10**9, 8 * 10**9]]
+    for more in ([("u", "film-0", "1")], [("v", "film-0", str(10**9))] * 50):
+        _items([*fits, *more], tmp_path)
+        run, file = opened(spec, tmp_path / "home")
+        with pytest.raises(SourceError, match=r"add up to more than 8,589,934,592 grid units .*{cap: …}") as refused:
+            ingest_items.fn(run, file)
+        assert str(refused.value).endswith("Nothing was perturbed.")
+        assert not run.vault.exists()
+        assert not run.reports.exists() or not list(run.reports.iterdir())
+    bounded = write_spec(tmp_path, source=source, count={"cap": 3}, **alone)
+    run, file = opened(bounded, tmp_path / "home")
+    assert ingest_items.fn(run, file).n_users == 2, "a cap makes them fit"
+
+
 def test_unknown_items_may_count_for_nothing(tmp_path: Path) -> None:
     source = {"path": "items.csv", "unknown": "ignore"}
     spec = world(tmp_path, 10, source=source, users=None, profiles={"only": 1}, default=None)
@@ -371,6 +396,57 @@ def test_a_user_with_two_profiles(tmp_path: Path) -> None:
     assert "user-1" not in str(refused.value)
 
 
+@pytest.mark.parametrize("other", ["", "brave"])
+def test_an_unstated_profile_beside_a_stated_one_is_the_default(other: str, tmp_path: Path) -> None:
+    """Where profiles stand, every row states one: an empty or undeclared cell the default, shy."""
+    source = {"path": "items.parquet", "profile": "profile"}
+    for stated, torn in (("open", True), ("shy", False)):
+        rows = [("u", "film-0", stated), ("u", "film-1", other), ("v", "film-1", "open")]
+        items = pl.DataFrame(rows, schema=["user", "item", "profile"], orient="row")
+        folder = tmp_path / stated
+        run, file = opened(world(folder, items=items, users=None, source=source), folder / "home")
+        if torn:
+            with pytest.raises(SourceError, match=r"column profile: .* without a declared one states the default"):
+                ingest_items.fn(run, file)
+        else:
+            ingest_items.fn(run, file)
+            assert _profiles(run) == [1, 1]
+    spec = world(tmp_path / "table", 10)
+    twice = pl.DataFrame({"user": ["user-1", "user-1"], "profile": ["open", other]})
+    pl.concat([make_users(10).filter(pl.col("user") != "user-1"), twice]).write_csv(tmp_path / "table" / "users.csv")
+    run, file = opened(spec, tmp_path / "table" / "home")
+    with pytest.raises(SourceError, match="two different profiles"):
+        ingest_items.fn(run, file)
+
+
+def test_a_catalogue_in_a_table(tmp_path: Path) -> None:
+    """The same catalogue from a DuckDB table, or a view with weights, is the same plan and the same totals."""
+    spec = world(tmp_path)
+    listed = load_aggregates(spec).listed
+    path = tmp_path / "public.duckdb"
+    with duckdb.connect(str(path)) as database:
+        database.register("rows", make_catalogue().to_arrow())
+        database.execute('CREATE TABLE "the films" AS SELECT item, attribute AS genre FROM rows')
+        database.execute('CREATE VIEW heavy AS SELECT item, genre, 2 AS weight FROM "the films"')
+    table = {"path": path.name, "format": "duckdb", "table": "the films", "attribute": "genre"}
+    run, file = opened(write_spec(tmp_path, catalogue=table), tmp_path / "home")
+    assert file.listed.sha256 == listed.sha256
+    assert run.plan.rows == load_aggregates(spec).plan.rows
+    ingest_items.fn(run, file)
+    assert vault_totals(run, 1).sum(axis=0).tolist() == true_totals(make_items(600)).tolist()
+    weighed = load_aggregates(write_spec(tmp_path, catalogue={**table, "table": "heavy", "weight": "weight"}))
+    assert weighed.plan.grid == (Fraction(2),) * 3
+    for change, message in (
+        ({"table": "books"}, "there is no table 'books', which the spec names"),
+        ({"attribute": "kind"}, "there is no column 'kind', which the spec names"),
+        ({"path": "catalogue.csv"}, "cannot be opened as a DuckDB file"),
+        ({"path": "nowhere.duckdb"}, "No such file"),
+    ):
+        with pytest.raises(SourceError, match=message) as refused:
+            load_aggregates(write_spec(tmp_path, catalogue={**table, **change}))
+        assert str(refused.value).endswith("Nothing was run.")
+
+
 def test_specs_in_the_words_of_the_file(tmp_path: Path) -> None:
     spec = world(tmp_path, 10, providers={"shop": {"epsilon": 1, "reputatio": "x"}})
     with pytest.raises(
@@ -383,6 +459,10 @@ def test_specs_in_the_words_of_the_file(tmp_path: Path) -> None:
         load_aggregates(write_spec(tmp_path, profiles={"open": 1, "shy": {"drama": 1, "comedy": 1, "war": 1e-12}}))
     with pytest.raises(SourceError, match=r"catalogue cannot be read \(No such file"):
         load_aggregates(write_spec(tmp_path, catalogue={"path": "nowhere.csv"}))
+    with pytest.raises(SourceError, match=r"nowhere\.csv: no such file of users\. Correct users\.path"):
+        load_aggregates(write_spec(tmp_path, users={"path": "nowhere.csv"}))
+    with pytest.raises(SpecError, match=r"spec\.yaml: providers\.ads\.epsilon leaves less than 2\^-32 for a grid unit"):
+        load_aggregates(write_spec(tmp_path, providers={"ads": {"epsilon": 1e-10}}))
     with pytest.raises(SourceError, match="there is no column 'what', which the spec names"):
         load_aggregates(write_spec(tmp_path, catalogue={"path": "catalogue.csv", "item": "what"}))
     with pytest.raises(SpecError, match="kind must be histograms here"):
@@ -392,3 +472,12 @@ def test_specs_in_the_words_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         opened(write_spec(tmp_path), tmp_path / "home")
     assert not list(Home(tmp_path / "home").reports.iterdir())
+
+
+def test_a_page_writes_out_the_first_profiles_only() -> None:
+    spec = {"name": "films", "profiles": {f"p{i}": "1" for i in range(10_000)}}
+    written = _written(spec)
+    assert "p99:" in written
+    assert "p100:" not in written
+    assert written.endswith("# … and 9,900 more profiles, in the release's spec.json\n")
+    assert "more profiles" not in _written({"profiles": {"only": "1"}})

@@ -74,7 +74,7 @@ def test_levels_that_disagree_are_not_pooled_by_em(tmp_path: Path) -> None:
     run, file = opened(spec, tmp_path / "home", evaluation=True, seed=1)
     ingested = ingest.fn(run, file)
     for level in run.plan.levels:
-        perturb.fn(run, level, range(ingested.partitions), ingested.partitions)
+        perturb.fn(run, level, range(ingested.partitions))
     supports = add_up(run, count.fn(run, range(ingested.partitions)))
     histograms = combine.fn(run, supports, estimate.fn(run, supports), None, ingested.partitions)
     assert histograms[0].method == "sum"

@@ -41,7 +41,7 @@ def drawn(folder: Path, **sections: Any) -> tuple[Run, Ingested]:
         world(folder, **{"levels": HIDDEN, **sections}), folder / "home", "evaluation", evaluation=True, seed=5
     )
     found = ingest.fn(run, file)
-    perturb_hidden.fn(run, range(found.partitions), found.partitions)
+    perturb_hidden.fn(run, range(found.partitions))
     return run, found
 
 
@@ -63,7 +63,7 @@ def test_the_level_is_told_once_for_all_attributes(tmp_path: Path) -> None:
     assert np.array_equal(told[0], read_reports(run.level_file(None, 0)))
     before = digests(run.reports)
     run.report_file("sex", None, 0).unlink()  # killed before this one was committed
-    assert perturb_hidden.fn(replace(run, seed=6), range(found.partitions), found.partitions) == 2000
+    assert perturb_hidden.fn(replace(run, seed=6), range(found.partitions)) == 2000
     assert np.array_equal(read_reports(run.report_file("sex", None, 0), "level"), told[0]), "never a second draw"
     after = digests(run.reports)
     assert {name for name in before if before[name] != after[name]} == {"attribute=sex/00000.parquet"}
@@ -73,7 +73,7 @@ def test_two_workers_at_once_commit_one_draw(tmp_path: Path) -> None:
     run, file = opened(world(tmp_path, levels=HIDDEN), tmp_path / "home")
     found = ingest.fn(run, file)
     with ThreadPoolExecutor(4) as pool:
-        counts = list(pool.map(lambda _: perturb_hidden.fn(run, range(found.partitions), found.partitions), range(4)))
+        counts = list(pool.map(lambda _: perturb_hidden.fn(run, range(found.partitions)), range(4)))
     assert sum(counts) == 2000 * 2
     told = [read_reports(run.report_file(a.name, None, 0), "level") for a in run.plan.attributes]
     assert np.array_equal(told[0], told[1])

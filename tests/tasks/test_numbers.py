@@ -16,6 +16,7 @@ from expectations.runner import run_gates
 from pldp.errors import SourceError, StageFailed
 from pldp.number_reports import report_numbers
 from pldp.numeric.domain import Bounds
+from pldp.spec_runner import Runner
 from tasks.ingest import ingest, n_partitions
 from tasks.numbers import NumberResults, count_number_reports, estimate_numbers, mean_rows, number_tables, quantile_rows
 from tasks.perturb_numbers import perturb_numbers, read_numbers, write_numbers
@@ -49,7 +50,7 @@ def staged(folder: Path, **sections: Any) -> tuple[Run, NumberResults]:
     run, file = opened(numeric_world(folder, **sections), folder / "home", evaluation=True, seed=1)
     found = ingest.fn(run, file)
     for level in run.plan.levels:
-        perturb_numbers.fn(run, level, range(found.partitions), found.partitions)
+        perturb_numbers.fn(run, level, range(found.partitions))
     results = estimate_numbers.fn(run, tuple(count_number_reports.fn(run, range(found.partitions))))
     assert results is not None
     return run, results
@@ -150,17 +151,17 @@ def test_reports_are_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("tasks.ingest.PARTITION_CELLS", 1 << 14)
     run, file = opened(numeric_world(tmp_path), tmp_path / "home")
     found = ingest.fn(run, file)
-    assert found.partitions == n_partitions(4000, run.plan) > 2
+    assert found.partitions == n_partitions(4000, run.plan, Runner()) > 2
     numbers = run.plan.numbers
     assert numbers is not None
-    first = perturb_numbers.fn(run, "low", range(2), found.partitions)
+    first = perturb_numbers.fn(run, "low", range(2))
     assert first > 0
     before = digests(run.reports)
     assert all(mode(path) == 0o600 for path in run.reports.rglob("*.parquet"))
     for level in run.plan.levels:
-        perturb_numbers.fn(run, level, range(found.partitions), found.partitions)
+        perturb_numbers.fn(run, level, range(found.partitions))
     assert before.items() <= digests(run.reports).items()
-    assert perturb_numbers.fn(run, "low", range(found.partitions), found.partitions) == 0
+    assert perturb_numbers.fn(run, "low", range(found.partitions)) == 0
     tallies = [tally for p in range(found.partitions) for tally in count_number_reports.fn(run, [p])]
     for at in numbers.levels:
         drawn = sum(tally.counts.n_reports for tally in tallies if tally.level == at.level)
@@ -188,7 +189,7 @@ def test_budgets_are_checked_user_by_user_before_anything_is_drawn(
         "pldp.number_reports.deal_by_importance", lambda budgets, flags: np.full(flags.shape, budgets.units)
     )
     with pytest.raises(StageFailed, match="perturb_numbers failed"):
-        perturb_numbers.fn(run, "low", range(found.partitions), found.partitions)
+        perturb_numbers.fn(run, "low", range(found.partitions))
     assert list(run.reports.rglob("*.parquet")) == []
 
 
@@ -240,10 +241,10 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> NumberEvidence:
         numbers=numbers,
         results=results,
         n_users=4000,
-        partitions=n_partitions(4000, run.plan),
+        partitions=n_partitions(4000, run.plan, Runner()),
         level_sizes=sizes,
         means=mean_rows(run.plan, results).to_pandas(),
-        quantiles=quantile_rows(results).to_pandas(),
+        quantiles=quantile_rows(results.quantiles).to_pandas(),
         true_means=means,
     )
 
@@ -296,7 +297,7 @@ def test_a_constant_column_simply_works(tmp_path: Path) -> None:
         run, file = opened(spec, folder / "home", evaluation=True, seed=2)
         found = ingest.fn(run, file)
         for level in run.plan.levels:
-            perturb_numbers.fn(run, level, range(found.partitions), found.partitions)
+            perturb_numbers.fn(run, level, range(found.partitions))
         results = estimate_numbers.fn(run, tuple(count_number_reports.fn(run, range(found.partitions))))
         assert results is not None
         (mean,) = (result.mean for result in results.means)

@@ -24,7 +24,7 @@ def ingested(folder: Path, slot: str = "manual", **sections: Any) -> tuple[Run, 
 
 
 def draw(run: Run, partitions: int) -> int:
-    return sum(perturb.fn(run, level, range(partitions), partitions) for level in run.plan.levels)
+    return sum(perturb.fn(run, level, range(partitions)) for level in run.plan.levels)
 
 
 def test_one_report_a_user_attribute_and_level(tmp_path: Path) -> None:

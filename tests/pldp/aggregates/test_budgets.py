@@ -16,7 +16,6 @@ from pldp.aggregates.budgets import (
     Allocation,
     allocate,
     caps,
-    certificate,
     distinct_profiles,
     equal_scaling,
     profile_ticks,
@@ -33,7 +32,7 @@ from pldp.aggregates.metrics import (
     scales,
 )
 from pldp.aggregates.objectives import MAE, MAEL, MSE, OBJECTIVES, Floats, Objective
-from pldp.aggregates.solver import Solution, solve
+from pldp.aggregates.solver import Solution, certificate, solve
 from tests.pldp.aggregates.world import MATRICES, TICK, catalogue, dirichlet, movie_like, movies
 
 OBJECTIVE_LIST = [MAE, MSE, MAEL, Objective.weighted([1.0] * 17 + [50.0], 1.5)]
@@ -206,8 +205,8 @@ def test_many_rows_are_found_by_looking(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_movielens_gains_over_equal_scaling() -> None:
-    # multiupp 5.2 says up to 5×. Over 10,000 draws the ratio of one draw has median 5.35 (1 % to 99 %: 2.3–10.9),
-    # that of ten-draw means, which the smallest budgets rule, 6.4 (4.5–10.5).
+    # multiupp 5.2 says up to 5×. Over 10,000 draws (bench/utility.py) the ratio of one draw has median 5.4 (1 % to
+    # 99 %: 2.4–10.5), that of ten-draw means, which the smallest budgets rule, 6.3 (4.6–9.9).
     cat = Catalogue.from_dense(*movies())
     budgets, epsilon = dirichlet(500, 18, 42), to_ticks(Fraction("0.05"))
     baseline = scales(cat, equal_scaling(cat, budgets, epsilon))
@@ -218,7 +217,7 @@ def test_movielens_gains_over_equal_scaling() -> None:
     }
     before, after = mean_absolute_error(baseline), mean_absolute_error(losses["mae"])
     # The spread of one draw is 1.9, so the median of 500 has a standard error of about 1.25 · 1.9 / √500 = 0.11.
-    assert np.median(before / after) == pytest.approx(5.35, abs=0.55)
+    assert np.median(before / after) == pytest.approx(5.38, abs=0.55)
     tens = before.reshape(50, 10).mean(axis=1) / after.reshape(50, 10).mean(axis=1)
     assert 5.7 < np.median(tens) < 8.1
     assert np.all(mean_absolute_error(losses["mae"]) >= bounds["mae"])
@@ -284,7 +283,7 @@ def test_other_bad_input_is_refused() -> None:
     cat = catalogue([[1, 1]])
     good = profile_ticks(cat, [[Fraction(1), Fraction(1)]])
     for spend in (allocate, equal_scaling):
-        with pytest.raises(ValueError, match="epsilon must be > 0"):
+        with pytest.raises(ValueError, match=r"epsilon must be at least 2\^-40"):
             spend(cat, good, 0, MAE) if spend is allocate else equal_scaling(cat, good, 0)
     tiny = profile_ticks(cat, [[Fraction(1), Fraction(1, 10**11)]])
     with pytest.raises(ValueError, match=r"budgets\[0\].a1 leaves less than 2\^-32"):

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from pldp.aggregates import budgets
 from pldp.aggregates.catalogue import Catalogue
 from pldp.aggregates.checks import noise_tails
 from pldp.aggregates.plan import AggregatesPlan
 from pldp.aggregates.resolve import make_plan
+from pldp.aggregates.solver import solve
 from pldp.aggregates.statement import aggregates_statement
 from pldp.exact import within
 from pldp.spec_aggregates import AggregatesSpec
@@ -36,10 +38,11 @@ def test_both_promises_hold_exactly() -> None:
     for cap in (None, 3):
         found = plan(count="occurrence" if cap is None else {"cap": cap})
         for provider in found.providers:
-            for profile, service in zip(found.profiles, provider.services, strict=True):
-                each = zip(service.attribute_ratios, profile.budgets, strict=True)
+            mechanism = found.mechanisms[provider.name]
+            for number, (profile, service) in enumerate(zip(found.profiles, provider.services, strict=True)):
+                each = zip(mechanism.attribute_ratios(number), profile.budgets, strict=True)
                 assert all(within(ratio, budget) for ratio, budget in each)
-                assert within(service.overall_ratio, provider.epsilon)
+                assert within(mechanism.overall_ratios[number], provider.epsilon)
                 assert service.residual < 1e-8
         assert within(found.pooled_ratio, found.worst_total)
         assert found.worst_total == Fraction(5, 2)
@@ -75,14 +78,14 @@ def test_above_the_turning_point_every_budget_is_spent_whole() -> None:
     assert all(shop.above_turning_point(service) for service in shop.services)
     assert not any(ads.above_turning_point(service) for service in ads.services)
     assert shop.services[0].turning_point == 3, "a film of all three attributes, each with a budget of one"
-    assert shop.services[0].exact_epsilons == pytest.approx([1, 1, 1])
-    assert shop.services[0].exact_overall == pytest.approx(3)
+    mechanism = found.mechanisms["shop"]
+    assert mechanism.exact_epsilons[0] == pytest.approx([1, 1, 1])
+    assert math.log(mechanism.overall_ratios[0]) == pytest.approx(3)
 
 
 def test_the_statement_adds_providers_up() -> None:
     found = plan()
     told = aggregates_statement(found, "films-1", 7)
-    assert told["unit"] == "item"
     assert told["worst_total"]["nominal_epsilon"] == 2.5
     assert told["worst_total"]["exact_epsilon"] <= 2.5
     assert "pool" in told["worst_total"]["meaning"]
@@ -91,16 +94,111 @@ def test_the_statement_adds_providers_up() -> None:
     assert any("which profile a user chose" in line for line in told["public"])
     shares = [own["exact_epsilon"] for own in told["pooled_attributes"]]
     assert all(share <= 2 * 1 + 1e-12 for share in shares), "two providers, each with at most t_j"
-    assert "one occurrence" in told["neighbours"]
-    assert "all its occurrences" in aggregates_statement(plan(count={"cap": 2}), "x", 7)["neighbours"]
     assert (
         "only provider" in aggregates_statement(plan(providers={"a": {"epsilon": 1}}), "x", 7)["worst_total"]["meaning"]
     )
 
 
 @pytest.mark.parametrize(
+    ("count", "unit", "words", "neighbours"),
+    [
+        ("occurrence", "occurrence", "one occurrence of an item", "has one occurrence of an item more"),
+        ({"cap": 2}, "item", "one item", "at most 2 are counted"),
+    ],
+)
+def test_an_occurrence_is_a_unit_of_its_own(count: Any, unit: str, words: str, neighbours: str) -> None:
+    found = plan(count=count)
+    assert (found.unit, found.protected) == (unit, words)
+    told = aggregates_statement(found, "films-1", 7)
+    assert told["unit"] == unit
+    assert neighbours in told["neighbours"]
+    assert told["replacing"].startswith(f"{words} for another")
+    assert "up to twice a provider's epsilon" in told["replacing"]
+    assert told["worst_total"]["meaning"].startswith(f"{words} more or less, towards all providers together")
+    assert "who took part" in told["public"][0]
+    assert "no neighbours" in told["public"][0]
+    assert f"the unit is {words}:" in told["assumptions"][1]
+
+
+def test_the_statement_says_whether_the_default_is_the_strictest() -> None:
+    """Both are told: which profile the silent have, and whether another one allows less."""
+    for default, least in (("shy", True), ("open", False)):
+        found = plan(default=default)
+        assert found.least_profile == "shy"
+        told = aggregates_statement(found, "x", 7)["default_profile"]
+        assert told == {"profile": default, "allows_least": least}
+    crossed = {"a": {"drama": 1, "comedy": 2, "war": 1}, "b": {"drama": 2, "comedy": 1, "war": 1}}
+    mixed = plan(profiles=crossed, default="a")
+    assert mixed.least_profile is None
+    assert not aggregates_statement(mixed, "x", 7)["default_profile"]["allows_least"]
+
+
+def test_a_statement_lists_few_profiles_and_the_worst_of_all() -> None:
+    profiles = {f"p{i}": {"drama": 1, "comedy": f"{i + 1}/500", "war": 1} for i in range(120)}
+    found = plan(profiles=profiles, default="p0", providers={"ads": {"epsilon": 9}})
+    told = aggregates_statement(found, "x", 7)
+    (provider,) = told["providers"]
+    assert told["n_profiles"] == 120
+    assert [one["profile"] for one in provider["profiles"]] == [f"p{i}" for i in range(100)]
+    worst = {one["attribute"]: one["exact_epsilon"] for one in provider["attributes"]}
+    assert worst["comedy"] == pytest.approx(120 / 500)
+    assert told["pooled_attributes"][1]["exact_epsilon"] == pytest.approx(120 / 500)
+    assert provider["exact_epsilon"] == pytest.approx(2 + 120 / 500)
+
+
+def test_profiles_alike_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = []
+
+    def counting(rows: Any, scale: Any, *rest: Any) -> Any:
+        solved.append(len(scale))
+        return solve(rows, scale, *rest)
+
+    monkeypatch.setattr(budgets, "solve", counting)
+    profiles = {f"p{i}": {"drama": 1, "comedy": f"1/{i % 3 + 2}", "war": 1} for i in range(60)}
+    found = plan(profiles=profiles, default="p0", providers={"ads": {"epsilon": "0.5"}})
+    assert solved == [3]
+    assert found.providers[0].services[0].ticks == found.providers[0].services[57].ticks
+    assert found.providers[0].services[0].ticks != found.providers[0].services[1].ticks
+
+
+@pytest.mark.parametrize("objective", ["mae", "mse"])
+def test_many_spends_are_rounded_down_and_lose_next_to_nothing(objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiles = {f"p{i}": {"drama": f"1.{i}", "comedy": f"0.{i + 100}7", "war": f"0.3{i}"} for i in range(40)}
+    fine = plan(profiles=profiles, default="p0", objective=objective)
+    monkeypatch.setattr(budgets, "MOST_SPENDS", 30)
+    found = plan(profiles=profiles, default="p0", objective=objective)
+    assert (fine.coarse, found.coarse) == (False, True)
+    assert all(law.ticks < 1 << 12 or law.ticks % (1 << law.ticks.bit_length() - 12) == 0 for law in found.laws)
+    for provider in found.providers:
+        mechanism, exact = found.mechanisms[provider.name], fine.mechanisms[provider.name]
+        ratio = exact.ticks / mechanism.ticks
+        assert ratio.min() >= 1
+        assert ratio.max() < 1 + 2**-11
+        assert all(within(worst, budget) for worst, budget in mechanism.tightest([p.budgets for p in found.profiles]))
+        assert within(found.worst_ratio(provider.name), provider.epsilon)
+        loss, least = ((m.ticks.astype(float) ** -found.power).sum(axis=1) for m in (mechanism, exact))
+        assert (loss / least).max() <= (1 + 2**-11) ** found.power
+
+
+def test_ten_thousand_profiles_are_a_spec() -> None:
+    profiles = {f"p{i}": 1 for i in range(10_000)}
+    assert len(spec(profiles=profiles, default="p0").profiles) == 10_000
+    with pytest.raises(ValidationError, match="at most 10000 items"):
+        spec(profiles={**profiles, "more": 1}, default="p0")
+
+
+@pytest.mark.parametrize("epsilon", ["1e-10", "1e-15"])
+def test_an_epsilon_that_tells_nothing_names_its_provider(epsilon: str) -> None:
+    with pytest.raises(ValueError, match=r"^providers\.ads\.epsilon (leaves less than 2\^-32|must be at least)"):
+        plan(providers={"shop": {"epsilon": 1}, "ads": {"epsilon": epsilon}})
+
+
+@pytest.mark.parametrize(
     ("sections", "message"),
     [
+        ({"catalogue": {"path": "x", "format": "duckdb"}}, "go together"),
+        ({"catalogue": {"path": "x", "format": "parquet", "table": "t"}}, "go together"),
+        ({"catalogue": {"path": "x", "table": "t"}}, "go together"),
         ({"profiles": {"open": 0}}, "greater than 0"),
         ({"profiles": {"open": {"drama": -1, "comedy": 1, "war": 1}}}, "greater than 0"),
         ({"profiles": {"open": {"drama": 1, "comedy": 1}}}, "there is none for war"),

@@ -70,7 +70,7 @@ def test_both_promises_by_enumeration(items: list[list[int]], t: list[str], epsi
             # Independent noise: the worst of the product is the product of the worsts; see the next test.
             worst = max(worst, np.prod(np.array(each, dtype=object)))
     assert within(worst, overall)
-    assert worst <= mechanism.overall_ratio(0) <= worst * CLOSE
+    assert worst <= mechanism.overall_ratios[0] <= worst * CLOSE
     for j, budget in enumerate(budgets):
         assert within(worst_each[j], budget)
         assert worst_each[j] <= mechanism.attribute_ratios(0)[j] <= worst_each[j] * CLOSE
@@ -88,8 +88,37 @@ def test_the_joint_outputs_reach_the_product_and_no_more() -> None:
             for output in itertools.product(*_outputs(laws, 2)):
                 chances = _channel(laws, output, before), _channel(laws, output, after)
                 worst = max(worst, max(chances) / min(chances))
-    assert worst <= mechanism.overall_ratio(0) <= worst * CLOSE
+    assert worst <= mechanism.overall_ratios[0] <= worst * CLOSE
     assert within(worst, Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("items", "t", "epsilon", "more"),
+    [
+        ([[1, 1, 0, 0], [0, 0, 1, 1]], ["1", "1", "1", "1"], "1", "1.99"),  # nothing in common: all of 2 ε
+        ([[1, 0, 1], [0, 1, 1], [1, 1, 0]], ["0.9", "1.2", "0.8"], "1.5", "1.4"),
+        ([[2, 1], [0, 3]], ["1.5", "2"], "2.5", "2.5"),
+    ],
+)
+def test_replacing_an_item_spends_up_to_twice_as_much(
+    items: list[list[int]], t: list[str], epsilon: str, more: str
+) -> None:
+    """As the statement says: up to 2 ε overall, `more` in fact, and on one attribute no more than its own budget."""
+    cat = catalogue(items)
+    budgets, overall = [Fraction(one) for one in t], Fraction(epsilon)
+    laws = _mechanism(cat, budgets, overall).noise(0)
+    units = cat.units(np.array(items)).tolist()
+    ranges = _outputs(laws, max(map(max, units)))
+    worst = Fraction(0)
+    for one, other in itertools.permutations(units, 2):
+        product = Fraction(1)
+        for law, outputs, before, after, budget in zip(laws, ranges, one, other, budgets, strict=True):
+            ratio = max(law.probability(z - before) / law.probability(z - after) for z in outputs)
+            assert within(ratio, budget)
+            product *= ratio
+        worst = max(worst, product)
+    assert within(worst, 2 * overall)
+    assert not within(worst, Fraction(more))
 
 
 def test_a_mechanism_ten_percent_off_is_caught() -> None:
@@ -98,8 +127,8 @@ def test_a_mechanism_ten_percent_off_is_caught() -> None:
     t, epsilon = [Fraction("0.9"), Fraction("1.2"), Fraction("0.8")], Fraction("1.5")
     right = _mechanism(cat, t, epsilon)
     wrong = Mechanism(cat, right.ticks * 11 // 10)
-    assert within(right.overall_ratio(0), epsilon)
-    assert not within(wrong.overall_ratio(0), epsilon)
+    assert within(right.overall_ratios[0], epsilon)
+    assert not within(wrong.overall_ratios[0], epsilon)
     loose = _mechanism(cat, t, Fraction(9))
     over = Mechanism(cat, loose.ticks * 11 // 10)
     for j, budget in enumerate(t):
@@ -123,7 +152,7 @@ def test_exact_budgets_never_exceed_the_nominal_ones(
     epsilon = Fraction(str(10**e))
     ticks = allocate(cat, profile_ticks(cat, [budgets]), to_ticks(epsilon), objective).ticks
     mechanism = Mechanism(cat, ticks)
-    assert mechanism.overall_ratio(0) <= exp_below(epsilon)
+    assert mechanism.overall_ratios[0] <= exp_below(epsilon)
     for ratio, budget in zip(mechanism.attribute_ratios(0), budgets, strict=True):
         assert ratio <= exp_below(budget)
 

@@ -14,7 +14,8 @@ from scipy.stats import norm
 from pldp.items.allocation import RowWish, bounded_items
 from pldp.items.channels import ItemChannels
 from pldp.items.comparators import Grouped, mask
-from pldp.items.mining import Found, Index, Search, frequent_sets, mine
+from pldp.items.index import Index
+from pldp.items.mining import Found, Search, frequent_sets, mine
 from pldp.items.reconstruct import reconstruct
 from pldp.items.transactions import Columns, Counts, Itemsets
 from pldp.randomness import Keystream

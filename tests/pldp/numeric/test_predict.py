@@ -8,12 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pldp.numeric.budgets import BudgetClasses, average_variance, deal_by_importance, sampled_attributes
+from pldp.numeric.budgets import (
+    BudgetClasses,
+    average_variance,
+    deal_at_random,
+    deal_by_importance,
+    sampled_attributes,
+)
 from pldp.numeric.domain import Bounds, Codes, positions
 from pldp.numeric.means import ESTIMATORS
-from pldp.numeric.predict import MECHANISMS, best_mechanism, best_sampled, class_mix, predicted_mse
-from pldp.numeric.simulate import Collection
+from pldp.numeric.mechanism import report_squares, report_sum
+from pldp.numeric.predict import MECHANISMS, best_mechanism, best_sampled, class_mix, predicted_mse, random_mix
+from pldp.numeric.simulate import Collection, report_values
 from pldp.randomness import Keystream
+from tests.pldp.world import z_bound
 
 
 @given(st.integers(1, 6), st.floats(0, 1))
@@ -107,3 +115,26 @@ def test_the_best_mechanism_by_budget() -> None:
         class_mix(classes, "pm", 1.5)
     with pytest.raises(ValueError, match="is not one of"):
         predicted_mse("median", class_mix(classes, "pm", 0.5), 3, 2, 9, 0.3)
+
+
+@pytest.mark.parametrize("name", ["pm", "duchi", "hm", "laplace"])
+def test_values_of_reports_are_what_the_tallies_add_up(name: str, seed: int) -> None:
+    """Simulations sum doubles, releases whole numbers."""
+    mechanism = MECHANISMS[name].for_budget(Fraction(2))
+    codes = Bounds(-1, 1).encode(np.random.default_rng(seed).uniform(-1, 1, 2000))
+    reports = mechanism.perturb(codes, Keystream.seeded(seed, name))
+    values, tally = report_values(mechanism, reports), mechanism.tally(reports)
+    assert values.sum() == pytest.approx(report_sum(mechanism, tally), abs=1e-6)
+    assert (values**2).sum() == pytest.approx(report_squares(mechanism, tally), rel=1e-9)
+
+
+def test_dealt_at_random_every_class_is_as_frequent_as_said(seed: int) -> None:
+    classes = BudgetClasses(Fraction(12), Fraction(3, 2), 3, 6)
+    users = 20_000
+    units = deal_at_random(classes, users, Keystream.seeded(seed))
+    expected = random_mix(classes, "duchi").shares
+    # A user's first unit alone, so that draws are independent; 7 classes.
+    seen = np.bincount(units[:, 0], minlength=7) / users
+    assert (np.abs(seen - expected) < z_bound(7) * np.sqrt(expected * (1 - expected) / users)).all()
+    assert expected @ np.arange(7) == pytest.approx(2)
+    assert random_mix(BudgetClasses(Fraction(12), Fraction(1), 3, 6), "duchi").shares.tolist() == [1]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pldp.papers.compare import ALPHA, Tally, agrees, by_key, compare, quantile, tally, tolerance
-from pldp.papers.model import Fact, Point, Points, Reason
+from pldp.papers.model import Claim, Fact, Point, Points, Reason
 from pldp.papers.registry import NAMES, available, paper
 
 FACT = Fact(place="Figure 1", series="m", x="1", printed=1.0, half_width=0.05, repeats=100)
@@ -26,9 +26,7 @@ def always(fact: Fact, points: Points) -> bool:
     return True
 
 
-def reason(**changes: object) -> Reason:
-    made = Reason(key="why", sentence="Because.", applies=lambda fact: True, check=always)
-    return replace(made, **changes)
+WHY = Reason(key="why", sentence="Because.", applies=lambda fact: True, check=always)
 
 
 @given(st.floats(0, 10), st.floats(0, 1), st.integers(1, 10_000), st.integers(1, 10_000))
@@ -50,7 +48,7 @@ def test_an_exact_number_agrees_to_its_last_digit_only() -> None:
 
 
 @pytest.mark.parametrize(("claim", "kept", "broken"), [("at most", 0.2, 1.2), ("at least", 1.8, 0.8)])
-def test_a_bound_is_broken_on_one_side(claim: str, kept: float, broken: float) -> None:
+def test_a_bound_is_broken_on_one_side(claim: Claim, kept: float, broken: float) -> None:
     bound = replace(FACT, claim=claim)
     assert agrees(bound, replace(POINT, value=kept), 4.0)
     assert not agrees(bound, replace(POINT, value=broken), 4.0)
@@ -79,7 +77,7 @@ def test_verdicts() -> None:
     assert [each.verdict for each in compare([FACT], by_key([POINT]), ())] == ["agrees"]
     assert [each.verdict for each in compare([far], by_key([POINT]), ())] == ["unexplained"]
     assert [each.verdict for each in compare([far], {}, ())] == ["unexplained"], "no number of ours is no agreement"
-    found = compare([far], by_key([POINT]), [reason(key="no", check=never), reason()])
+    found = compare([far], by_key([POINT]), [replace(WHY, key="no", check=never), WHY])
     assert [(each.verdict, each.reason) for each in found] == [("differs", "why")]
     assert tally(found) == Tally(0, 1, 0)
 
@@ -87,11 +85,11 @@ def test_verdicts() -> None:
 def test_a_number_put_instead_must_agree_too() -> None:
     """The reason gives 2.0: it explains 2.0, and neither 2.6 nor a number that it does not know."""
     points = by_key([POINT])
-    because = reason(instead=lambda fact, points: replace(POINT, value=2.0))
+    because = replace(WHY, instead=lambda fact, points: replace(POINT, value=2.0))
     verdicts = [compare([replace(FACT, printed=printed)], points, [because])[0].verdict for printed in (2.0, 2.6, 1.0)]
     assert verdicts == ["differs", "unexplained", "agrees"]
     assert compare([replace(FACT, printed=2.0)], points, [replace(because, check=never)])[0].verdict == "unexplained"
-    unknown = reason(instead=lambda fact, points: None)
+    unknown = replace(WHY, instead=lambda fact, points: None)
     assert compare([replace(FACT, printed=2.0)], points, [unknown])[0].verdict == "unexplained"
 
 

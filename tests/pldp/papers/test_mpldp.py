@@ -129,3 +129,9 @@ def test_the_whole_projector_projects() -> None:
 def test_notes_can_be_told_without_any_point() -> None:
     for note in mpldp.NOTES.values():
         assert isinstance(note if isinstance(note, str) else note({}), str)
+
+
+@pytest.mark.slow
+def test_every_printed_number_is_accounted_for() -> None:
+    made = [point for unit in mpldp.units(quick=True) for point in mpldp.run(unit, {})]
+    assert unexplained(FACTS, made, mpldp.REASONS) == []

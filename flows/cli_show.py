@@ -1,0 +1,62 @@
+"""The commands that look at what there is: releases, one of them, its gates, its page."""
+
+from __future__ import annotations
+
+import typer
+
+from flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, out, print_json
+from pldp.errors import GateFailed
+
+app = typer.Typer()
+
+
+@app.command()
+def validate(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Check a release's gates and its plan's hash; exit code 1 when anything fails."""
+    from flows.render import show_validations
+    from tasks.results import read_release
+
+    found = read_release(home, release_id)
+    if as_json:
+        print_json(found.validations.to_dicts())
+    else:
+        show_validations(out, found)
+    if not found.valid:
+        raise GateFailed(f"Release {found.release_id} fails: {found.failed_gates()}.")
+
+
+@app.command()
+def show(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """Show a release: histograms with errors, budgets, gates."""
+    from flows.render import show_release
+    from tasks.results import read_release
+
+    found = read_release(home, release_id)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        show_release(out, found, home)
+
+
+@app.command()
+def page(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME) -> None:
+    """Build a release's page again, and the index of all releases; print the page's path."""
+    from tasks.page import build_page
+
+    out.print(str(build_page(home.resolve(), release_id)), markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def releases(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+    """List the releases of a home, and what they spent."""
+    from flows.render import show_failures, show_releases
+    from tasks.failures import read_failures
+    from tasks.home import Home
+    from tasks.results import list_releases
+
+    found = list_releases(home)
+    if as_json:
+        print_json(found.to_dicts())
+    else:
+        show_releases(out, found, home)
+        show_failures(out, read_failures(Home(home)))

@@ -1,0 +1,2 @@
+-- grain: one comparison of the paper
+DELETE FROM comparisons WHERE paper = $paper

@@ -1,0 +1,2 @@
+-- grain: one fact of the paper
+DELETE FROM facts WHERE paper = $paper

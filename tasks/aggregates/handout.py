@@ -1,0 +1,63 @@
+"""Hand out: what one provider gets of a release, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from pldp.errors import RequestError
+from tasks.home import Home
+from tasks.results import PublishedRelease, read_release
+
+_NOTHING = "Nothing was written."
+
+
+def hand_out(home: Path, wanted: str, provider: str, folder: Path, *, force: bool = False) -> list[str]:
+    """Copy a provider's report files of a published release into a folder; their names.
+
+    A copy is what was drawn once: handing it out again spends nothing.
+    """
+    found = read_release(home, wanted)
+    _refuse_unknown(found, provider)
+    files = sorted((Home(home).reports / found.release_id / f"provider={provider}").glob("*.parquet"))
+    if not files:
+        raise RequestError(
+            f"{home}: the reports of release {found.release_id} are not stored here any more. They are never drawn "
+            f"again: a further release spends its own budget. {_NOTHING}"
+        )
+    names = [f"{provider}-{file.name}" for file in files]
+    present = [name for name in names if (folder / name).exists()]
+    if present and not force:
+        raise RequestError(f"{folder}: {present[0]} would be overwritten. Give another folder, or --force. {_NOTHING}")
+    draft = folder / f".reports-{os.getpid()}"
+    try:
+        draft.mkdir(parents=True, mode=0o700)
+        for file, name in zip(files, names, strict=True):
+            shutil.copyfile(file, draft / name)
+        for name in names:
+            (draft / name).replace(folder / name)
+    except OSError as error:
+        raise RequestError(
+            f"{folder}: the reports cannot be written ({error.strerror or 'input or output failed'}). Check the "
+            "folder. The release is as it was."
+        ) from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return names
+
+
+def _refuse_unknown(found: PublishedRelease, provider: str) -> None:
+    if found.status != "published":
+        raise RequestError(
+            f"Release {found.release_id} was refused ({found.failed_gates()}): no provider gets its reports. {_NOTHING}"
+        )
+    known = [] if found.aggregates.is_empty() else found.aggregates["provider"].unique(maintain_order=True).to_list()
+    if not known:
+        raise RequestError(
+            f"Release {found.release_id} has no providers: only releases of kind aggregates have. {_NOTHING}"
+        )
+    if provider not in known:
+        raise RequestError(
+            f"--provider must be one of release {found.release_id}'s: {', '.join(known)} (got {provider!r}). {_NOTHING}"
+        )

@@ -1,0 +1,20 @@
+"""Specs of every kind: which one a file is of, and how it is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tasks.aggregates.file import load_aggregates
+from tasks.items.file import load_items
+from tasks.run import AnyFile
+from tasks.specfile import AGGREGATES, ITEMS, Given, kind_of, load_spec
+
+
+def load_any(path: Path, source: Path | None = None, runner: Given = None, *, evaluation: bool = False) -> AnyFile:
+    """A valid spec of whatever kind; an evaluation may ask for what no release does."""
+    kind = kind_of(path)
+    if kind == AGGREGATES:
+        return load_aggregates(path, source, runner)
+    if kind == ITEMS:
+        return load_items(path, source, runner, evaluation=evaluation)
+    return load_spec(path, source, runner)

@@ -1,0 +1,91 @@
+"""Partitions: the vault's rows as files, one a partition, and all that a worker reads of the vault.
+
+Any process that sees the folder can read one, while the vault's database lets in a single machine. Rows hold positions
+and follow the keyed hash of the user id; the hash itself stays behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from pldp.spec_runner import Runner
+from tasks.run import AnyRun
+
+SORT_KEY, TWIN = "sort_key", "twin"
+
+BYTES_A_CELL = 16
+"""The most that perturbing or counting holds a cell: 12 of a domain of two with hashes, below 3 from 100 values on."""
+
+IDLE_WORKER, IDLE = 384 * 10**6, 720 * 10**6
+"""Bytes of a worker, and of a process that does everything, when they have loaded their libraries and done nothing."""
+
+LEAST_CELLS, MOST_CELLS = 1 << 20, 1 << 27
+
+_KEYS = 1 << 64
+
+
+def cells_within(runner: Runner, default: int) -> int:
+    """Cells of a partition, by the memory that the runner's processes may hold; the default where nothing is said."""
+    if runner.memory is None:
+        return default
+    idle, at_once = (IDLE_WORKER, 1) if runner.dask is not None else (IDLE, os.cpu_count() or 1)
+    return min(max((runner.memory - idle) // at_once // BYTES_A_CELL, LEAST_CELLS), MOST_CELLS)
+
+
+def key_range(partition: int, partitions: int) -> dict[str, int]:
+    """The keys of a partition: an equal slice of all hashes, so nobody needs a list of its users."""
+    first, after = (_KEYS * i // partitions for i in (partition, partition + 1))
+    return {"first": first, "last": after - 1}
+
+
+def deal(run: AnyRun, batches: Iterable[pa.RecordBatch], schema: pa.Schema, partitions: int) -> None:
+    """Cut rows, which come in the order of their keys, into the files of all partitions; they lose the keys."""
+    kept = pa.schema([field for field in schema if field.name not in (SORT_KEY, TWIN)])
+    slices = _slices(batches, partitions)
+    ahead = next(slices, None)
+
+    def own(partition: int) -> Iterator[pa.RecordBatch]:
+        nonlocal ahead
+        while ahead is not None and ahead[0] == partition:
+            yield ahead[1].select(kept.names)
+            ahead = next(slices, None)
+
+    for partition in range(partitions):
+        write_partition(run.partition_file(partition), own(partition), kept)
+
+
+def _slices(batches: Iterable[pa.RecordBatch], partitions: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Rows with the partition that they are of, never of two."""
+    firsts = np.array([key_range(i, partitions)["first"] for i in range(partitions)], dtype=np.uint64)
+    for batch in batches:
+        keys = batch.column(SORT_KEY).to_numpy()
+        start = 0
+        while start < len(keys):
+            partition = int(np.searchsorted(firsts, keys[start], side="right")) - 1
+            stop = int(np.searchsorted(keys, firsts[partition + 1])) if partition + 1 < partitions else len(keys)
+            yield partition, batch.slice(start, stop - start)
+            start = stop
+
+
+def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+    """To disk before the vault says that it is complete; a rerun after a crash asks no more than that."""
+    path.parent.mkdir(exist_ok=True, mode=0o700)
+    with path.open("wb") as handle:
+        with pq.ParquetWriter(handle, schema, compression="none", write_statistics=False) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
+def read_partition(run: AnyRun, partition: int, columns: Sequence[str]) -> dict[str, NDArray[np.integer]]:
+    """Columns of one partition, in the order of the keys."""
+    table = pq.read_table(run.partition_file(partition), columns=list(columns), memory_map=False, partitioning=None)
+    return {name: table[name].to_numpy() for name in columns}

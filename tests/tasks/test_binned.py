@@ -1,0 +1,99 @@
+"""Binned numbers through the stages: the bins in the vault are those of the pure package, and the gate can fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from expectations.number_gates import quantiles_usable
+from expectations.runner import run_gates
+from pldp.errors import SourceError
+from pldp.number_estimate import Distribution
+from pldp.numeric.quantiles import Quantile, to_bins
+from pldp.spec_histograms import Binned
+from tasks.ingest import ingest
+from tasks.numbers import bin_rows, number_tables, quantile_rows
+from tasks.query import connect
+from tasks.specfile import load_spec
+from tests.people import opened, world, write_spec
+from tests.tasks.test_numbers import CELLS
+
+AGE: dict[str, Any] = {"name": "age", "kind": "binned", "edges": [18, 33.25, 50.5, 97.99999, 98], "missing": 50}
+
+
+def stored(spec: Path, home: Path) -> list[int]:
+    run, file = opened(spec, home)
+    ingest.fn(run, file)
+    with connect(run.vault, read_only=True) as vault:
+        return sorted(row[0] for row in vault.execute("SELECT value_0 FROM people").fetchall())
+
+
+@pytest.mark.parametrize("missing", [18, 50, 98])
+def test_bins_are_those_of_the_pure_package(missing: float, tmp_path: Path) -> None:
+    rows = "\n".join(f"{i},{cell},low" for i, cell in enumerate(CELLS))
+    (tmp_path / "people.csv").write_text(f"id,age,level\n{rows}\n")
+    spec = write_spec(
+        tmp_path, source={"path": "people.csv", "user_id": "id"}, attributes=[{**AGE, "missing": missing}]
+    )
+
+    def number(cell: str) -> float:
+        try:
+            value = float(cell)
+        except ValueError:
+            return np.nan
+        return value if np.isfinite(value) else np.nan
+
+    expected = to_bins([number(cell) for cell in CELLS], AGE["edges"], missing)
+    assert stored(spec, tmp_path / "home") == sorted(expected.tolist())
+
+
+@pytest.mark.parametrize("bins", [2, 3, 256])
+def test_every_edge_belongs_to_the_bin_above(bins: int, tmp_path: Path) -> None:
+    """And its neighbouring doubles to where they lie: no arithmetic is done on a cell before it is compared."""
+    attribute = {"name": "x", "kind": "binned", "bounds": [-0.7, 0.30000000000000004], "bins": bins}
+    edges = np.array(Binned.model_validate(attribute).cuts)
+    values = np.concatenate([edges, np.nextafter(edges, -9), np.nextafter(edges, 9), [-5.0, 5.0]])
+    frame = pl.DataFrame({"id": [str(i) for i in range(values.size)], "x": values})
+    spec = world(tmp_path, frame, attributes=[attribute], levels={"choices": {"all": 1}})
+    assert stored(spec, tmp_path / "home") == sorted(to_bins(values, edges.tolist()).tolist())
+
+
+@pytest.mark.parametrize("cell", ["", "zqSECRETqz", "nan", "inf"])
+def test_without_a_missing_value_no_number_refuses_the_source(cell: str, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(f"id,age,level\n1,5,low\n2,{cell},low\n")
+    attribute = {key: value for key, value in AGE.items() if key != "missing"}
+    spec = write_spec(tmp_path, source={"path": "people.csv", "user_id": "id"}, attributes=[attribute])
+    with pytest.raises(SourceError) as caught:
+        stored(spec, tmp_path / "home")
+    said = str(caught.value)
+    assert "people.csv, readable row 2, column age: the cell holds no number" in said
+    assert "add `missing: <a number within bounds>` to attribute age. Nothing was perturbed." in said
+    assert "SECRET" not in said
+
+
+def test_the_gate_can_fail(tmp_path: Path) -> None:
+    plan = load_spec(write_spec(tmp_path, attributes=[{**AGE, "quantiles": [0.25, 0.5]}])).plan
+    good = tuple(Quantile(p, 40.0, 1.0, 38.0, 42.0) for p in (0.25, 0.5))
+    four = np.full(4, 0.25)
+    found = Distribution("age", "binned oc+", good, np.array(AGE["edges"]), four, four / 10, 100)
+
+    def passes(*quantiles: Quantile) -> bool:
+        (verdict,) = run_gates((quantiles_usable(plan, (replace(found, quantiles=quantiles),)),))
+        return verdict.passed
+
+    assert passes(*good)
+    assert not passes(good[0])
+    assert not passes(*good, good[0])
+    assert not passes(good[0], replace(good[1], standard_error=0.0))
+    assert not passes(good[0], replace(good[1], standard_error=np.inf))
+    assert not passes(good[0], replace(good[1], quantile=np.nan))
+    tables = number_tables(plan, None, (found,))
+    assert set(tables) == {"quantiles", "bins"}, "no means where nobody asked for one"
+    assert quantile_rows((found,))["method"].to_list() == ["binned oc+"] * 2
+    assert bin_rows((found,))["bin_high"].to_list() == AGE["edges"][1:]
+    assert number_tables(plan, None) == {}

@@ -1,0 +1,108 @@
+"""Partitions: every row once, in the order of the keys, in files that say nothing of the keys."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tasks.ingest
+from pldp.spec_runner import Runner
+from tasks.ingest import Ingested, ingest
+from tasks.partitions import (
+    BYTES_A_CELL,
+    IDLE,
+    IDLE_WORKER,
+    LEAST_CELLS,
+    MOST_CELLS,
+    cells_within,
+    deal,
+    key_range,
+    read_partition,
+)
+from tasks.run import Run
+from tests.people import JOBS, LEVELS, SEXES, make_people, mode, opened, world
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 3, 7, 1000])
+def test_key_ranges_cover_every_key_once(partitions: int) -> None:
+    ranges = [key_range(i, partitions) for i in range(partitions)]
+    assert ranges[0]["first"] == 0
+    assert ranges[-1]["last"] == 2**64 - 1
+    for before, after in itertools.pairwise(ranges):
+        assert after["first"] == before["last"] + 1
+
+
+def batches(keys: np.ndarray, size: int) -> Iterator[pa.RecordBatch]:
+    table = pa.table({"sort_key": keys, "twin": keys, "value_0": np.arange(len(keys), dtype=np.uint32)})
+    yield from table.to_batches(max_chunksize=size)
+
+
+@pytest.mark.parametrize(
+    ("rows", "partitions", "size"), [(0, 3, 7), (1, 4, 7), (500, 7, 13), (500, 7, 1000), (20, 90, 3)]
+)
+def test_rows_are_dealt_by_their_keys(rows: int, partitions: int, size: int, tmp_path: Path, seed: int) -> None:
+    run = Run(str(tmp_path), "people-0", evaluation=False)
+    run.vault.parent.mkdir(parents=True)
+    edges = [key_range(i, partitions)[end] for i in range(partitions) for end in ("first", "last")]
+    drawn = np.random.default_rng(seed).integers(0, 2**64, max(rows - len(edges), 0), dtype=np.uint64)
+    keys = np.sort(np.concatenate([drawn, np.array(edges[:rows], dtype=np.uint64)]))
+    schema = next(batches(np.zeros(1, dtype=np.uint64), 1)).schema
+    deal(run, batches(keys, size), schema, partitions)
+    place = 0
+    for partition in range(partitions):
+        assert pq.read_schema(run.partition_file(partition)).names == ["value_0"]
+        own = key_range(partition, partitions)
+        expected = np.flatnonzero((keys >= own["first"]) & (keys <= own["last"]))
+        assert read_partition(run, partition, ["value_0"])["value_0"].tolist() == expected.tolist()
+        place += expected.size
+    assert place == rows
+
+
+def test_the_files_hold_everybodys_positions_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 3000)
+    run, file = opened(world(tmp_path), tmp_path / "home")
+    assert ingest.fn(run, file) == Ingested(2000, 6)
+    names = ["value_0", "value_1", "level_0"]
+    found = [read_partition(run, partition, names) for partition in range(6)]
+    rows = sorted(zip(*(np.concatenate([part[name] for part in found]).tolist() for name in names), strict=True))
+    people = make_people(2000).select("job", "sex", "level")
+    assert rows == sorted((JOBS.index(a), SEXES.index(b), LEVELS.index(c)) for a, b, c in people.iter_rows())
+    for partition in range(6):
+        path = run.partition_file(partition)
+        assert pq.read_schema(path).names == names
+        assert mode(path) == 0o600
+    assert mode(path.parent) == 0o700
+
+
+def test_partitions_are_fixed_by_ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rerun with other settings takes the partitions that are there: reports of them may be drawn."""
+    run, file = opened(world(tmp_path), tmp_path / "home")
+    first = ingest.fn(run, file)
+    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 1000)
+    assert ingest.fn(run, file) == first
+
+
+def test_a_rerun_after_a_kill_amid_partitions_deals_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, file = opened(world(tmp_path), tmp_path / "home")
+    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 3000)
+    stray = run.partition_file(77)
+    stray.parent.mkdir()
+    stray.write_bytes(b"half")
+    assert ingest.fn(run, file).partitions == 6
+    assert sorted(path.name for path in stray.parent.iterdir()) == [f"{i:05d}.parquet" for i in range(6)]
+
+
+def test_partitions_are_sized_by_the_memory_that_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    assert cells_within(Runner(), 1234) == 1234
+    one = cells_within(Runner.model_validate({"dask": "local", "memory": "2 GB"}), 1234)
+    assert one == (2 * 10**9 - IDLE_WORKER) // BYTES_A_CELL
+    assert cells_within(Runner.model_validate({"memory": "2 GB"}), 1234) == (2 * 10**9 - IDLE) // 4 // BYTES_A_CELL
+    assert cells_within(Runner.model_validate({"dask": "local", "memory": "512 MB"}), 1) >= LEAST_CELLS
+    assert cells_within(Runner.model_validate({"memory": "9 TB"}), 1) == MOST_CELLS
