@@ -1,4 +1,4 @@
-"""Items, end to end: releases of MSNBC and of a million transactions over a thousand items; the identity errors' picture.
+"""Items, end to end: releases of MSNBC and of a million rows over a thousand items; the picture of identity errors.
 
 The picture (θ± of three methods over the minimum support, Basket, 100 repetitions) goes to results/items-identity.svg.
 """
@@ -51,9 +51,9 @@ def main() -> bool:
         measures += _identity()
     note = (
         f"MSNBC: 989,818 users, {CATEGORIES} categories, ε = 17, sets of at most 4 at a support of 0.01 "
-        f"(data/msnbc-items.yaml). Made up: a million rows over {ITEMS:,} items, about 8 a row, ε = 750 (0.75 an item), "
-        f"pairs at a support of 0.02. A fresh process each, which first releases {WARM_UP:,} users: idle is what it holds "
-        "then. θ± of Basket: means over the minimum supports of the picture."
+        f"(data/msnbc-items.yaml). Made up: a million rows over {ITEMS:,} items, about 8 a row, ε = 750 (0.75 an "
+        f"item), pairs at a support of 0.02. A fresh process each, which first releases {WARM_UP:,} users: idle is "
+        "what it holds then. θ± of Basket: means over the minimum supports of the picture."
     )
     return publish("items_release", "Releases of frequent items", measures, note)
 
@@ -138,7 +138,8 @@ def picture(found: list[Identity], path: Path) -> None:
             ends = {"low": max(mean - 2 * error, 0.0), "high": mean + 2 * error}
             rows.append({"method": row.method, "minimum": row.minimum, "panel": panel, "share": mean, **ends})
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=alt.X("minimum:Q", title="minimum support", axis=alt.Axis(format="~%")), color=alt.Color("method:N", title=None)
+        x=alt.X("minimum:Q", title="minimum support", axis=alt.Axis(format="~%")),
+        color=alt.Color("method:N", title=None),
     )
     y = alt.Y("share:Q", title="by the truly frequent sets")
     layers = base.mark_line().encode(y=y) + base.mark_point(filled=True, size=40, opacity=1).encode(

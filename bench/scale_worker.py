@@ -30,7 +30,7 @@ class Watch:
         self.began = self._seconds(self.me)
         self.workers: dict[int, float] = {}
         self.stop = threading.Event()
-        self.thread = threading.Thread(target=self._sample)
+        self.thread = threading.Thread(target=self._sample, daemon=True)
         self.thread.start()
 
     def _seconds(self, process: psutil.Process) -> float:

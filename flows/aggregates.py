@@ -22,6 +22,7 @@ from tasks.aggregates.run import AggregatesRun, open_aggregates
 from tasks.aggregates.tables import aggregate_rows, item_budget_rows, loss_rows
 from tasks.aggregates.totals import ItemTally, add_up_items, count_aggregates, estimate_aggregates
 from tasks.aggregates.validate import validate_aggregates
+from tasks.count import record_counted
 from tasks.ingest import Ingested
 from tasks.specfile import Given
 
@@ -67,6 +68,7 @@ def _estimate(run: AggregatesRun, ingested: Ingested, truth: Units | None = None
     """Count, estimate, validate."""
     tallied = fan_out("count", [(count_aggregates, run, batch) for batch in batches_of(ingested.partitions)])
     tallies: tuple[ItemTally, ...] = tuple(tally for batch in tallied for tally in batch)
+    record_counted(run, ((found.provider, found.partition) for found in tallies))
     sums = add_up_items(run, tallies)
     report("estimate", 0)
     rows = aggregate_rows(run.plan, estimate_aggregates(run, sums))

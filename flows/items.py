@@ -15,6 +15,7 @@ from flows.pipeline import fan_out
 from flows.progress import report
 from flows.runner import batches_of
 from pldp.items.transactions import Counts, Itemsets
+from tasks.count import record_counted
 from tasks.ingest import Ingested
 from tasks.items.count import Counted, Support, Tally, add_up_tallies, count_items, count_sets
 from tasks.items.file import ItemsFile, load_items
@@ -86,6 +87,7 @@ def _mine(run: ItemsRun, ingested: Ingested, *, with_truth: bool = False) -> _Ou
     counted = [_count(run, ingested, phase) for phase in range(run.plan.phases)]
     supports = tuple(support for _, support in counted)
     files = tuple(file for own, _ in counted for file in own)
+    record_counted(run, ((file.level, file.partition) for file in files))
     report("mine", 0)
     if run.plan.holds == "one":
         mined = mine_values(run, supports[0])

@@ -18,7 +18,7 @@ from pldp.inference import Histogram
 from pldp.mechanisms.protocol import Floats
 from pldp.number_estimate import Distribution
 from tasks.combine import References, combine
-from tasks.count import Support, Tally, add_up, count
+from tasks.count import Support, Tally, add_up, count, record_counted
 from tasks.estimate import LevelEstimates, estimate
 from tasks.ingest import Ingested
 from tasks.numbers import NumberResults, NumberTally, binned_numbers, count_number_reports, estimate_numbers
@@ -77,6 +77,9 @@ def conclude(
     if run.plan.numbers is not None:
         counted = fan_out("count", [(count_number_reports, run, batch) for batch in batches])
         number_tallies = tuple(tally for batch in counted for tally in batch)
+    files = [(f"{found.attribute}/{found.level or 'hidden'}", found.partition) for found in tallies]
+    files += [(f"numbers/{found.level}", partition) for found in number_tallies for partition in found.partitions]
+    record_counted(run, files)
     report("estimate", 0)
     estimates = estimate(run, supports)
     numbers = estimate_numbers(run, number_tallies) if run.plan.numbers is not None else None

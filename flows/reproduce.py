@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from prefect import flow, task
-from prefect.cache_policies import NO_CACHE
+from prefect import flow
 
 from flows.progress import report
 from pldp.errors import PldpError, StageFailed
@@ -23,6 +22,7 @@ from tasks.reproduce.facts import read_facts
 from tasks.reproduce.page import write_index, write_paper
 from tasks.reproduce.store import Store, open_store, run_id
 from tasks.reproduce.work import code_version, work
+from tasks.stage import stage
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 
@@ -57,7 +57,7 @@ def reproduce_flow(names: list[str], data: str, folder: str, quick: bool) -> Rep
     return _conclude(names, Path(folder))
 
 
-@task(cache_policy=NO_CACHE, persist_result=False)
+@stage()
 def simulate(name: str, data: Path, folder: Path, quick: bool, pool: ProcessPoolExecutor) -> None:
     """Whatever of a paper is not there yet; each piece is kept as soon as it is finished."""
     units, code = paper(name).units(quick), code_version(name)

@@ -22,7 +22,7 @@ from pldp import __version__
 from pldp.errors import HomeError, PldpError, StageFailed
 from pldp.spec_runner import LOCAL, Runner
 from tasks.run import AnyRun
-from tasks.stage import call, sentence, stage
+from tasks.stage import call, reason, sentence, stage
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -68,9 +68,16 @@ class Cluster:
 
             self._open.enter_context(dask.config.set(_QUIET))
             logging.getLogger("distributed").setLevel(logging.CRITICAL)
-            self._client = self._start() if self.runner.dask == LOCAL else self._connect()
-            self._open.callback(self._client.close)
-            self._look_at_workers(self._client)
+            try:
+                client = self._start() if self.runner.dask == LOCAL else self._connect()
+            except (OSError, RuntimeError, ValueError) as error:
+                raise HomeError(
+                    f"runner: {self.place} does not answer ({reason(error)}). Check its address and that it runs. "
+                    "Nothing of this release was published; run the same command again to resume."
+                ) from None
+            self._open.callback(client.close)
+            self._look_at_workers(client)
+            self._client = client
         return self._client
 
     def close(self) -> None:
@@ -107,14 +114,7 @@ class Cluster:
     def _connect(self) -> Client:
         from distributed import Client
 
-        try:
-            return Client(self.runner.dask, timeout=CONNECT_SECONDS)
-        except (OSError, TimeoutError, ValueError, RuntimeError):
-            pass
-        raise HomeError(
-            f"runner: {self.place} does not answer. Check the address and that it runs. Nothing of this release was "
-            "published; run the same command again to resume."
-        )
+        return Client(self.runner.dask, timeout=CONNECT_SECONDS)
 
     def _look_at_workers(self, client: Client) -> None:
         """Before the first draw: the same version, and the same storage."""
@@ -188,12 +188,12 @@ def hand_over(name: str, calls: Sequence[Call]) -> list[Any]:
     except PldpError:
         raise
     except KilledWorker:
-        reason = "a worker was lost every time it ran; give workers more memory"
+        why = "a worker was lost every time it ran; give workers more memory"
     except (CancelledError, CommClosedError, OSError):
-        reason = f"{cluster.place} was lost"
+        why = f"{cluster.place} was lost"
     except Exception as error:
-        reason = type(error).__name__
-    raise StageFailed(sentence(name, reason))
+        why = type(error).__name__
+    raise StageFailed(sentence(name, why))
 
 
 def _results(client: Client, futures: Sequence[Future], name: str) -> list[Any]:

@@ -1,6 +1,5 @@
--- grain: one user, in the order of a keyed hash of the user id (sort_key, then twin);
+-- grain: one user, with a keyed hash of the user id (sort_key, then twin), null where there is none;
 -- value_i and level_i are positions in the plan, null where the spec declares no value for a cell
-CREATE TABLE people AS
 WITH cells AS ({source}),
 positions AS (SELECT md5_number($key || user_id) AS user_hash, {positions} FROM cells)
 SELECT
@@ -8,4 +7,3 @@ SELECT
     (user_hash & 18446744073709551615)::UBIGINT AS twin,
     {columns}
 FROM positions
-ORDER BY sort_key, twin

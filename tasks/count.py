@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,8 +12,9 @@ from pldp.hidden import joint_support, level_tally
 from pldp.likelihood import fits, tally, tally_hidden
 from pldp.mechanisms.protocol import Counts
 from pldp.plan import AttributePlan, LevelPlan, Plan
+from tasks.home import replace as replace_file
 from tasks.perturb import read_reports
-from tasks.run import Run
+from tasks.run import AnyRun, Run
 from tasks.stage import stage
 
 
@@ -83,6 +85,17 @@ def _merge_tables(tallies: list[Tally]) -> list[Tally]:
     if not tables:
         return tallies
     return [replace(tallies[0], table=np.sum(tables, axis=0)), *(replace(found, table=None) for found in tallies[1:])]
+
+
+def record_counted(run: AnyRun, files: Iterable[tuple[str, int]]) -> None:
+    """Keep which partitions the counts are of, beside the plan: by what a file of reports is of, in its order.
+
+    The gates see the same list; this is for whoever asks later.
+    """
+    found: dict[str, list[int]] = {}
+    for of, partition in files:
+        found.setdefault(of, []).append(partition)
+    replace_file(run.folder / "counted.json", json.dumps(found).encode())
 
 
 def add_up(run: Run, tallies: Iterable[Tally]) -> tuple[Support, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,14 +17,18 @@ from pldp.errors import HomeError, SourceError
 from pldp.plan import Plan
 from pldp.spec_runner import Runner
 from tasks.partitions import SORT_KEY, TWIN, cells_within, deal
-from tasks.query import connect, says_full, statement, text
+from tasks.query import FULL, connect, statement, text
 from tasks.run import AnyRun, Run
+from tasks.sorting import in_key_order
 from tasks.source import NOTHING, SourceFile
 from tasks.specfile import SpecFile
 from tasks.stage import stage
 
 PARTITION_CELLS = 1 << 24
 """Partitions are sized by cells (users × values), so memory depends on neither. A stated memory takes its place."""
+
+_SORTED_BYTES, _KEY_BYTES, _CELL_BYTES = 1 << 25, 16, 4
+"""Sorted at a time, and what a row of them takes."""
 
 _DEALT = 1 << 21
 """Cells dealt out at a time: rows of many columns take no more memory than rows of few."""
@@ -59,7 +65,8 @@ def n_partitions(n_users: int, plan: Plan, runner: Runner) -> int:
 def discard(vault: Path) -> None:
     for left_over in (vault, vault.with_name(vault.name + ".wal")):
         left_over.unlink(missing_ok=True)
-    shutil.rmtree(vault.with_name("partitions"), ignore_errors=True)
+    for folder in ("partitions", "sorting"):
+        shutil.rmtree(vault.with_name(folder), ignore_errors=True)
 
 
 def refuse_second_draw(run: AnyRun) -> None:
@@ -97,7 +104,7 @@ def _fill(run: Run, source: SourceFile) -> Ingested:
         for domain, declared in source.domains():
             values = ", ".join(text(value) for value in declared)
             vault.execute(statement("10_ingest_domain", domain=domain, values=values))
-        _read(source, vault, query, {**keys, **parameters})
+        _read(run, source, vault, query, {**keys, **parameters})
         vault.execute(statement("13_ingest_quarantine"))
         if source.format == "csv":
             vault.execute(statement("14_ingest_rejects"))
@@ -112,15 +119,40 @@ def _fill(run: Run, source: SourceFile) -> Ingested:
     return found
 
 
-def _read(source: SourceFile, vault: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, object]) -> None:
+def _read(
+    run: Run, source: SourceFile, vault: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, object]
+) -> None:
+    """Fill the table of people, in the order of their keys."""
+    size = _SORTED_BYTES // (_KEY_BYTES + _CELL_BYTES * source.width)
+    with _guarded(source):
+        rows = vault.sql(query, params=parameters).to_arrow_reader(size)
+    with rows, vault.cursor() as writer:
+        writer.execute("BEGIN")  # a commit a part would wait for the disk each time
+        writer.from_arrow(rows.schema.empty_table()).create("people")
+        for part in in_key_order(_readable(source, rows), rows.schema, size, run.vault.with_name("sorting")):
+            writer.from_arrow(part).insert_into("people")
+        writer.execute("COMMIT")
+
+
+def _readable(source: SourceFile, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    while True:
+        with _guarded(source):
+            batch = next(rows, None)
+        if batch is None:
+            return
+        yield batch
+
+
+@contextmanager
+def _guarded(source: SourceFile) -> Iterator[None]:
     """The database's own message quotes rows, so it is not even kept as a cause."""
     try:
-        vault.execute(query, parameters)
+        yield
         return
-    except duckdb.Error as error:
-        if says_full(error):  # the vault's fault, not the source's
-            raise
-        too_long = isinstance(error, duckdb.OutOfMemoryException)
+    except (duckdb.Error, OSError, pa.ArrowException) as error:
+        if FULL in str(error):  # the vault's fault, not the source's
+            raise OSError(errno.ENOSPC, FULL) from None
+        too_long = "Out of Memory" in str(error)
     if too_long:
         raise SourceError(
             f"{source.path}: has cells too long to be read in little memory. Shorten those of the columns that the "

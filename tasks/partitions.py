@@ -21,7 +21,7 @@ from tasks.run import AnyRun
 SORT_KEY, TWIN = "sort_key", "twin"
 
 BYTES_A_CELL = 16
-"""The most that perturbing or counting holds a cell: 12 of a domain of two with hashes, below 3 from 100 values on."""
+"""Above the most that perturbing or counting holds a cell: 10 with hashes of two values, below 2 from 100 values on."""
 
 IDLE_WORKER, IDLE = 384 * 10**6, 720 * 10**6
 """Bytes of a worker, and of a process that does everything, when they have loaded their libraries and done nothing."""

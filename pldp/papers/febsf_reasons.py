@@ -22,6 +22,11 @@ def _always(fact: Fact, points: Points) -> bool:
     return True
 
 
+def _drawn(fact: Fact, panel: str) -> bool:
+    """Whether the published code could have drawn it."""
+    return fact.panel == panel and fact.place in ("Figure 2", *_CURVES) and fact.series in _METHODS
+
+
 def _at(points: Points, fact: Fact, *, panel: str, place: str | None = None, series: str | None = None) -> Point | None:
     return points.get((place or fact.place, panel, series or fact.series, fact.x))
 
@@ -79,7 +84,7 @@ REASONS = (
         "sets negative estimates to zero and scales the rest to one (for RCF and APLDP in every level), and its EM "
         "maximises for each bit alone a sum of log-likelihoods in which all levels weigh alike. Computed that way, "
         "the printed number comes out.",
-        applies=lambda fact: fact.panel == "Education" and fact.place in ("Figure 2", *_CURVES),
+        applies=lambda fact: _drawn(fact, "Education"),
         check=_always,
         instead=_code,
     ),
@@ -95,7 +100,7 @@ REASONS = (
         key="Job's file",
         sentence="The file published with the code has 11,162 rows, not the 45,211 of the text. With it, and computed "
         "as the published code does, the printed number comes out.",
-        applies=lambda fact: fact.panel == "Job" and fact.place in ("Figure 2", *_CURVES) and fact.series in _METHODS,
+        applies=lambda fact: _drawn(fact, "Job"),
         check=_always,
         instead=_code,
     ),
@@ -103,7 +108,7 @@ REASONS = (
         key="Job's file, k-RR levels",
         sentence="With Job's smaller file and level reports by k-RR, as the text has them, the printed number comes "
         "out if the estimate is set to zero where negative and scaled to one.",
-        applies=lambda fact: fact.panel == "Job" and fact.place in ("Figure 2", *_CURVES) and fact.series == "AUEM",
+        applies=lambda fact: _drawn(fact, "Job") and fact.series == "AUEM",
         check=_always,
         instead=_krr_levels,
     ),
@@ -113,7 +118,7 @@ REASONS = (
         "census tracts. The errors printed for PPDA at two values are those of shares 23/36 and 13/36, as the two "
         "counties with most tracts have; with these two counts, seven equal ones behind them (one number fitted) and "
         "the published code's way, the printed number comes out.",
-        applies=lambda fact: fact.panel == "Country" and fact.place in ("Figure 2", *_CURVES),
+        applies=lambda fact: _drawn(fact, "Country"),
         check=_always,
         instead=_code,
     ),

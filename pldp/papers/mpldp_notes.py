@@ -88,7 +88,7 @@ NOTES: Mapping[str, Note] = {
     "Section VI-A": _saving,
     "Table 3": _table_3,
     "Table 3, limit": _limit,
-    "Algorithm 4": "Every value has equally many users, up to rounding: the least that any two values differ. On such "
+    "Algorithm 4": "Every value has equally many users, up to rounding. On such "
     "data an estimate that is drawn towards equal shares looks better than it is.",
     "Section V-B": _cost,
 }

@@ -82,8 +82,8 @@ class Store:
             for each in compared
         ]
         with self._whole():
-            for table in ("facts", "comparisons"):
-                self.connection.execute(statement(f"95_reproduce_forget_{table}"), {"paper": paper})
+            for forget in ("95_reproduce_forget_facts", "95_reproduce_forget_comparisons"):
+                self.connection.execute(statement(forget), {"paper": paper})
             if facts:
                 self._insert("facts", pl.DataFrame([{"paper": paper, **asdict(fact)} for fact in facts]))
                 wanted = {"value": pl.Float64, "standard_error": pl.Float64}

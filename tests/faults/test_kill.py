@@ -28,7 +28,7 @@ STAGES = {
         "perturb-first-file": Point("tasks.perturb:write_reports", "after"),
         "perturb-uncommitted-file": Point("tasks.perturb:link", "before", 3),
         "perturb-committed-file": Point("tasks.perturb:link", "after", 4),
-        "perturb-all-files": Point("flows.release:draw", "after"),
+        "perturb-all-files": Point("flows.histograms:draw", "after"),
     },
     "conclude": {
         "amid-count": Point("tasks.count:read_reports", "after", 5),
@@ -36,7 +36,7 @@ STAGES = {
         "estimate": Point("tasks.estimate:estimate_levels", "after"),
         "combine": Point("tasks.combine:estimate_histogram", "after"),
         "before-validate": Point("expectations.runner:run_gates", "before"),
-        "after-validate": Point("flows.release:budget_rows", "before"),
+        "after-validate": Point("flows.histograms:budget_rows", "before"),
     },
     "publish": {
         "before-draft": Point("tasks.publish:_replace", "before"),

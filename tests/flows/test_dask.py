@@ -30,7 +30,7 @@ from tests.flows.clusters import Running, Trigger, cluster, committed
 from tests.flows.conftest import PATIENCE, Pldp
 from tests.flows.searcher import files_under, find
 from tests.flows.test_privacy import MARK
-from tests.people import make_people, opened, world
+from tests.people import LEVELS, make_people, opened, world
 
 pytestmark = pytest.mark.usefixtures("server", "small")
 
@@ -58,6 +58,10 @@ def check_published(home: Path, before: dict[str, str]) -> None:
     """Published, every partition counted once, and what was committed earlier is what was counted."""
     assert gates(home)["partitions_once"]
     assert all(gates(home).values())
+    (counted,) = home.glob("releases/*/counted.json")
+    assert json.loads(counted.read_text()) == {
+        f"{attribute}/{level}": [0, 1, 2, 3] for attribute in ("job", "sex") for level in LEVELS
+    }
     after = committed(home / "reports")
     assert len(after) == FILES
     assert before.items() <= after.items(), "committed reports were drawn again"
@@ -183,7 +187,7 @@ def test_a_lost_scheduler_is_told_and_the_release_resumes(tmp_path: Path, pldp: 
 def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flows.runner, "CONNECT_SECONDS", 0.5)
     with pytest.raises(
-        HomeError, match=r"at tcp://127\.0\.0\.1:1 does not answer.*run the same command again to resume"
+        HomeError, match=r"at tcp://127\.0\.0\.1:1 does not answer .*run the same command again to resume"
     ):
         release(world(tmp_path), tmp_path / "home", runner={"dask": "tcp://127.0.0.1:1"})
 

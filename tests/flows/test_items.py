@@ -44,7 +44,9 @@ def test_what_is_published(home: tuple[Path, str]) -> None:
         rules = results.sql("FROM latest_rules").pl()
         budgets = results.sql("FROM latest_budgets").pl()
         assert results.sql("SELECT name, n_users FROM latest_releases").fetchall() == [("baskets", N_USERS)]
-        longest = results.sql("SELECT items FROM itemsets WHERE list_contains(items, 'bread') AND length = 2").fetchall()
+        longest = results.sql(
+            "SELECT items FROM itemsets WHERE list_contains(items, 'bread') AND length = 2"
+        ).fetchall()
     assert (["bread", "milk"],) in longest
     assert sorted(items[0] for items in rows.filter(length=1)["items"].to_list()) == sorted(ITEMS)
     table = make_table(N_USERS)
@@ -53,9 +55,9 @@ def test_what_is_published(home: tuple[Path, str]) -> None:
     assert np.abs(z).max() < 5.5, "some ten sets, of which those that noise lifts are kept: 1e-6"
     sure = rows.filter(pl.col("probability_frequent") > 0.999)["items"].to_list()
     assert ["bread", "milk"] in sure
-    (rule,) = rules.filter(pl.col("antecedent").list.join("+") == "bread", pl.col("consequent").list.join("+") == "milk")[
-        "confidence", "standard_error", "lift"
-    ].to_dicts()
+    (rule,) = rules.filter(
+        pl.col("antecedent").list.join("+") == "bread", pl.col("consequent").list.join("+") == "milk"
+    )["confidence", "standard_error", "lift"].to_dicts()
     right = true_support(table, ["bread", "milk"]) / true_support(table, ["bread"])
     assert abs(rule["confidence"] - right) < 5 * rule["standard_error"]
     assert rule["lift"] > 1
@@ -200,7 +202,7 @@ def test_an_evaluation(home: tuple[Path, str], pldp: Pldp) -> None:
     assert done.verdicts[-1].gate == "supports_true"
     identity = done.tables["identity"]
     assert set(identity["method"]) == {"this plan (bounded)", "MASK", "GR-PPFM"}
-    assert identity["made_up"].min() >= 0
+    assert (identity["made_up"] >= 0).all()
     said = pldp("evaluate", spec, "--home", root, "--seed", "1", "--repeat", "2", "--json")
     assert json.loads(said.out)["itemsets"] == json.loads(json.dumps(itemsets.to_dicts())), "the seed repeats it"
     out = Console(record=True, width=200)
@@ -214,7 +216,7 @@ def test_sampled_items_and_single_values(tmp_path: Path) -> None:
     """Both other forms of a report, against the truth, by the gate that knows it."""
     sampled = evaluate(world(tmp_path / "a", 2000, protocol="sampling"), tmp_path / "home", seed=3, repeat=0)
     assert {verdict.gate for verdict in sampled.verdicts if not verdict.passed} == set()
-    assert sampled.tables["itemsets"]["length"].max() > 1
+    assert (sampled.tables["itemsets"]["length"] > 1).any()
     assert not sampled.tables["rules"].is_empty()
     rows = make_rows(2000).unique("user", keep="first", maintain_order=True)
     one = {"holds": "one", "missing": "tea", "itemsets": {"minimum_support": 0.1, "length": 1}}

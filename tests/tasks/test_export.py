@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 TABLES = {"releases", "histograms", "level_estimates", "level_shares", "budgets", "validations"} | {
     "aggregates",
+    "itemsets",
+    "rules",
     "means",
     "quantiles",
     "bins",
@@ -67,6 +69,8 @@ def test_one_release_of_several(
         "level_estimates": 0,
         "level_shares": 0,
         "aggregates": 0,
+        "itemsets": 0,
+        "rules": 0,
         "means": 0,
         "quantiles": 0,
         "bins": 0,

@@ -196,7 +196,9 @@ def test_an_exact_epsilon_above_the_bound_is_refused_with_its_number(tmp_path: P
         )
 
     home = tmp_path / "home"
-    with pytest.raises(SpecError, match=r"the exact ε of a row at level all is infinite: an open item is not perturbed"):
+    with pytest.raises(
+        SpecError, match=r"the exact ε of a row at level all is infinite: an open item is not perturbed"
+    ):
         opened(aprr(0), home)
     with pytest.raises(SpecError, match=r"the exact ε of a row at level all is 5\.6932, above its bound 3"):
         opened(aprr(1), home)
@@ -219,6 +221,7 @@ def _evidence(spec: Path, home: Path) -> RowEvidence:
     if run.plan.holds == "one":
         mined = mine_values.fn(run, support)
     else:
+
         def count(sets: Any) -> Any:
             with kept_sets(run, sets) as length:
                 return count_sets.fn(run, range(ingested.partitions), length, 0, len(sets))

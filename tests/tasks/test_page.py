@@ -13,7 +13,7 @@ import pytest
 
 from pldp import __version__
 from pldp.errors import NotFound, StageFailed
-from tasks import charts, page, trends
+from tasks import charts, page_histograms, trends
 from tasks.home import Home
 from tasks.page import build_page
 from tests.people import digests, mode
@@ -142,11 +142,11 @@ def test_of_many_values_the_largest_are_drawn(tmp_path: Path) -> None:
     values = [f"value-{i:05d}" for i in range(10_000)]
     home, release_id = publish_by_hand(tmp_path, attributes=[{"name": "word", "values": values}])
     text = built(home, release_id)
-    assert f"The {page.CHART_VALUES} largest of 10,000 values are drawn" in text
+    assert f"The {page_histograms.CHART_VALUES} largest of 10,000 values are drawn" in text
     assert 'The 1,000 largest of 10,000 values; all of them are in <a href="#results">' in text
-    assert text.count('<th scope="row">value-') == 2 * page.TABLE_ROWS
+    assert text.count('<th scope="row">value-') == 2 * page_histograms.TABLE_ROWS
     drawn = set(re.findall(r">(?:◦ )?(value-\d+)</text>", text))
-    assert drawn == set(values[: page.CHART_VALUES])
+    assert drawn == set(values[: page_histograms.CHART_VALUES])
     assert len(text) < 2_000_000
 
 
@@ -157,7 +157,7 @@ def test_one_value_and_one_level(tmp_path: Path) -> None:
 
 
 def test_attributes_beyond_the_charted_have_their_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "CHARTED", 1)
+    monkeypatch.setattr(page_histograms, "CHARTED", 1)
     home, release_id = publish_by_hand(tmp_path)
     text = built(home, release_id)
     assert text.count('role="img"') == 3

@@ -21,7 +21,7 @@ from tests.pldp.items.world import Table, columns, skewed, true_support
 from tests.pldp.world import z_bound
 
 SEARCH = Search(0.1, 3, reach=50)
-N, REPEATS = 1500, 250
+N, REPEATS = 1500, 400
 
 
 def channel(d: int, epsilon: float) -> ItemChannels:
@@ -109,7 +109,7 @@ def draw(table: Table, seed: int, told: float) -> tuple[np.ndarray, np.ndarray, 
 
 
 def test_pooled_supports_and_confidences_are_unbiased_with_the_stated_error(seed: int) -> None:
-    """Means of 250 repetitions within z of their error; deviations within those of a χ² of as many.
+    """Means of 400 repetitions within z of their error; deviations within those of a χ² of as many.
 
     Levels are drawn afresh every time: the errors hold what choosing other weights than the sizes costs.
     """
@@ -129,7 +129,7 @@ def test_pooled_supports_and_confidences_are_unbiased_with_the_stated_error(seed
 
 def test_a_wrong_budget_is_caught(seed: int) -> None:
     table = skewed(N, 4, 5)
-    single, _, _, _ = draw(table, seed, told=1.15)
+    single, _, _, _ = draw(table, seed, told=1.1)
     error = single[:, 1].mean()
     assert abs(single[:, 0].mean() - true_support(table, (0,))) > z_bound(3) * error / REPEATS**0.5
 

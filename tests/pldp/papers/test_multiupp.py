@@ -228,6 +228,9 @@ def test_the_quick_run_on_the_real_data() -> None:
     units = multiupp.units(quick=True)
     found = [point for unit in units for point in multiupp.run(unit, dataset(unit.dataset))]
     assert unexplained(FACTS, found, multiupp.REASONS) == []
-    # Times and shares are far from their bounds, and gains of ten draws spread: these take a larger error to be seen.
-    exact = [fact for fact in FACTS if not fact.repeats]
-    caught(exact, found, multiupp.REASONS)
+    caught([fact for fact in FACTS if not fact.repeats and "seconds" not in fact.x], found, multiupp.REASONS)
+    # Ten draws' gains spread, and a bound on seconds is read to 0.05: here a planted number must be farther off.
+    for fact in FACTS:
+        if fact.repeats or "seconds" in fact.x:
+            printed = -1.0 if fact.claim == "at most" else 4 * fact.printed
+            assert unexplained([replace(fact, printed=printed)], found, ()) != []
