@@ -30,7 +30,7 @@ class Evaluated:
     folder: Path
     n_users: int
     tables: Mapping[str, pl.DataFrame]
-    """What the kind's study made; docs/operations.md lists them."""
+    """What the study of the kind made, by name."""
     verdicts: tuple[Verdict, ...]
 
     def as_json(self) -> dict[str, Any]:

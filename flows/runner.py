@@ -10,12 +10,15 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from flows.progress import report
 from pldp import __version__
@@ -96,7 +99,7 @@ class Cluster:
         self._open.callback(shutil.rmtree, folder, ignore_errors=True)
         cluster = self._open.enter_context(
             LocalCluster(
-                n_workers=self.runner.workers or os.cpu_count() or 1,
+                n_workers=0,  # so that it is ours to stop before the first of them starts
                 threads_per_worker=1,
                 processes=True,
                 host=LOOPBACK,
@@ -109,6 +112,7 @@ class Cluster:
                 silence_logs=logging.CRITICAL,
             )
         )
+        cluster.scale(self.runner.workers or os.cpu_count() or 1)
         return cluster.get_client()
 
     def _connect(self) -> Client:
@@ -141,14 +145,34 @@ _current: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
 @contextmanager
 def running_on(runner: Runner, run: AnyRun) -> Iterator[None]:
     """Everything that fans out in this block does so on this runner; its cluster ends with the block."""
-    cluster = None if runner.dask is None else Cluster(runner, run)
+    if runner.dask is None:
+        yield
+        return
+    cluster = Cluster(runner, run)
     token = _current.set(cluster)
+    try:
+        with _stoppable():
+            yield
+    finally:
+        _current.reset(token)
+        cluster.close()
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """A SIGTERM that nobody handles would end the process as it stands, and leave the workers' folder behind."""
+    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if ours:
+        signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     finally:
-        _current.reset(token)
-        if cluster is not None:
-            cluster.close()
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def current() -> Cluster | None:

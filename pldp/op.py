@@ -35,7 +35,11 @@ def perturbation_method(
     else:
         basis, shift = estimates, np.zeros_like(estimates[..., 0, :])
     projector = _row_space(basis)
-    fitted = shift + _project(projector, reference - shift)
+    return descend(projector, reference, shift + _project(projector, reference - shift), steps)
+
+
+def descend(projector: Floats, reference: Floats, fitted: Floats, steps: int) -> Floats:
+    """The steps alone, from a fit; L = QᵀQ for the orthonormal rows Q of `projector`, (…, level, value)."""
     for _ in range(steps):
         error = reference - fitted
         size = np.abs(error)

@@ -35,7 +35,7 @@ class Bits(Frozen):
     def channel(self) -> ItemChannels:
         return ItemChannels(self.keep_zero, self.keep_one)
 
-    @property
+    @cached_property
     def worst_ratio(self) -> Fraction | None:
         return self.channel.row_ratio()
 

@@ -67,7 +67,8 @@ def _items(plan: ItemsPlan) -> list[dict[str, Any]]:
     columns = [item_ratios(level.way) for level in plan.levels]
     if any(column is None for column in columns):
         return []  # sampled: a report is about the whole row, and no item has an ε of its own
-    spent = [tuple(_epsilon(ratio) for ratio in column or ()) for column in columns]
+    known = {ratio: _epsilon(ratio) for column in columns for ratio in column or ()}  # few differ
+    spent = [tuple(known[ratio] for ratio in column or ()) for column in columns]
     return [
         {
             "item": item,

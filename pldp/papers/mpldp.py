@@ -31,7 +31,7 @@ def units(quick: bool) -> list[Unit]:
         for seed, (n, epsilon) in enumerate((n, epsilon) for n in SIZES for epsilon in EPSILONS)
     ]
     cost = [
-        Unit(paper="mpldp", experiment="cost", arguments={"over": over}, repeats=3 if quick else 9, seed=100)
+        Unit(paper="mpldp", experiment="cost", arguments={"over": over}, repeats=2 if quick else 5, seed=100)
         for over in ("values", "levels", "iterations")
     ]
     saving = Unit(paper="mpldp", experiment="saving", repeats=repeats, seed=200)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from pldp.mechanisms.protocol import Floats
-from pldp.op import perturbation_method
+from pldp.op import descend
 from pldp.papers.model import Point
 
 GRIDS = {
     "values": tuple(int(2**power) for power in np.arange(14, 18.1, 0.5)),
-    "levels": (96, 128, 192, 256, 384),
+    "levels": (96, 128, 192, 256, 384, 512),
     "iterations": (10, 15, 20, 30, 40, 60, 80),
 }
 """Large enough that arithmetic, not the call of a function, takes the time."""
-_WHOLE = tuple(int(2**power) for power in np.arange(9, 12.1, 0.5))
-_VALUES = {"levels": 3_000, "iterations": 40_000}
-_LEVELS, _STEPS = 3, {"values": 10, "levels": 150}
+_WHOLE = tuple(int(2**power) for power in np.arange(10.5, 12.3, 0.25))
+_VALUES = {"levels": 5_000, "iterations": 40_000}
+_LEVELS, _STEPS, _WHOLE_STEPS = 3, 10, 2
 
 
 def whole_projector_method(estimates: Floats, reference: Floats, steps: int) -> Floats:
@@ -32,18 +34,33 @@ def whole_projector_method(estimates: Floats, reference: Floats, steps: int) -> 
 
 
 def cost_points(over: str, repeats: int, seed: int) -> list[Point]:
-    """Exponents b of time ∝ sizeᵇ: least squares on logarithms, each time the least of `repeats`."""
-    methods: dict[str, Callable[[Floats, Floats, int], Floats]] = {"OP": perturbation_method}
+    """Exponents b of time ∝ sizeᵇ: least squares on logarithms, each time the least of three; mean over `repeats`.
+
+    The error is what the lines leave over, or the spread between repetitions where that is more.
+    """
+    rng = np.random.default_rng(seed)
+    timed = {"OP": [_steps(over, size, rng) for size in GRIDS[over]]}
+    sizes = {"OP": GRIDS[over]}
     if over == "values":
-        methods["OP, all of L"] = whole_projector_method
+        sizes["OP, all of L"] = _WHOLE
+        timed["OP, all of L"] = [_whole(size, rng) for size in _WHOLE]
     found = []
-    for name, method in methods.items():
-        rng = np.random.default_rng(seed)
-        grid = GRIDS[over] if method is perturbation_method else _WHOLE
-        seconds = [_seconds(method, over, size, repeats, rng) for size in grid]
-        slope, error = exponent(np.array(grid, dtype=np.float64), np.array(seconds))
+    for name, grid in sizes.items():
+        lines = [
+            exponent(np.array(grid, dtype=np.float64), np.array([_seconds(work) for work in timed[name]]))
+            for _ in range(repeats)
+        ]
+        slopes, errors = np.array(lines).T
+        spread = float(slopes.std(ddof=1)) if repeats > 1 else 0.0
         found.append(
-            Point(place="Section V-B", series=name, x=over, value=slope, standard_error=error, repeats=repeats)
+            Point(
+                place="Section V-B",
+                series=name,
+                x=over,
+                value=float(slopes.mean()),
+                standard_error=max(spread, float(errors.mean())) / math.sqrt(repeats),
+                repeats=repeats,
+            )
         )
     return found
 
@@ -57,19 +74,28 @@ def exponent(sizes: Floats, seconds: Floats) -> tuple[float, float]:
     return slope, float(np.sqrt(left @ left / (x.size - 2) / (centred @ centred)))
 
 
-def _seconds(
-    method: Callable[[Floats, Floats, int], Floats], over: str, size: int, repeats: int, rng: np.random.Generator
-) -> float:
-    """Of the steps alone: what a run without any takes is no part of them."""
+def _steps(over: str, size: int, rng: np.random.Generator) -> Callable[[], Floats]:
+    """Steps on orthonormal levels, so that making them orthonormal is no part of what is timed."""
     k = size if over == "values" else _VALUES[over]
     levels = size if over == "levels" else _LEVELS
-    steps = size if over == "iterations" else _STEPS[over] if method is perturbation_method else 2
     reference = rng.dirichlet(np.ones(k))
-    estimates = reference + rng.normal(scale=1 / k, size=(levels, k))
-    best = {steps: np.inf, 0: np.inf}  # of the processor's own time, which other programs do not lengthen
-    for _ in range(repeats):
-        for count in best:
-            started = time.process_time()
-            method(estimates, reference, count)
-            best[count] = min(best[count], time.process_time() - started)
-    return float(best[steps] - best[0])
+    projector, _ = np.linalg.qr(rng.normal(size=(k, levels)))
+    rows = np.ascontiguousarray(projector.T)
+    return partial(descend, rows, reference, np.zeros(k), size if over == "iterations" else _STEPS)
+
+
+def _whole(k: int, rng: np.random.Generator) -> Callable[[], Floats]:
+    reference = rng.dirichlet(np.ones(k))
+    return partial(
+        whole_projector_method, reference + rng.normal(scale=1 / k, size=(_LEVELS, k)), reference, _WHOLE_STEPS
+    )
+
+
+def _seconds(work: Callable[[], Floats]) -> float:
+    """Of the processor's own time, which other programs do not lengthen."""
+    best = np.inf
+    for _ in range(3):
+        started = time.process_time()
+        work()
+        best = min(best, time.process_time() - started)
+    return float(best)

@@ -18,7 +18,8 @@ from flows.forecast import forecast
 from pldp.predict import worst_error
 from pldp.resolve import make_plan
 from pldp.spec_aggregates import AggregatesSpec
-from tasks.specfile import AGGREGATES, kind_of, load_spec, read_content
+from tasks.items.file import load_items
+from tasks.specfile import AGGREGATES, ITEMS, kind_of, load_spec, read_content
 from tests.flows.conftest import PATIENCE, Finished, Pldp
 from tests.people import make_people, partial_to_value, world, write_spec
 
@@ -304,6 +305,9 @@ def test_every_example_spec_is_valid() -> None:
     for path in examples:
         if kind_of(path) == AGGREGATES:  # its catalogue is made from data that are not here
             assert AggregatesSpec.model_validate(read_content(path)).providers
+            continue
+        if kind_of(path) == ITEMS:
+            assert load_items(path).plan.keeps_bounds
             continue
         plan = load_spec(path).plan
         assert plan.worst_total <= plan.total

@@ -182,5 +182,5 @@ def test_a_bad_spec_is_refused(sections: dict[str, Any], told: str) -> None:
 
 def test_a_budget_that_leaves_no_signal_is_refused() -> None:
     """p = 1/2 would be singular."""
-    with pytest.raises(ValueError, match="too small for 11 items|leaves no signal"):
+    with pytest.raises(ValueError, match=r"too small for 11 items|leaves no signal"):
         plan(protocol="bounded", budget={"total": "1e-12"})

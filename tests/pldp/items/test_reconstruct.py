@@ -12,8 +12,8 @@ from scipy.stats import chi2
 
 from pldp.exact import SCALE
 from pldp.items.channels import ItemChannels
-from pldp.items.levels import Floats
 from pldp.items.index import Index
+from pldp.items.levels import Floats
 from pldp.items.mining import Search, estimate
 from pldp.items.reconstruct import apply_axes, covariance, noise_covariance, patterns, reconstruct, variances
 from pldp.items.transactions import Columns

@@ -69,7 +69,7 @@ def test_a_missing_file_is_named_with_the_remedy(name: str, tmp_path: Path) -> N
         fingerprint(name, tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"not gzip", gzip.compress(b"one,two\n1,2\n")])
+@pytest.mark.parametrize("content", [b"not gzip", gzip.compress(b"one,two\n1,2\n")], ids=["no gzip", "other columns"])
 def test_another_file_of_that_name_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "bank-full.csv.gz").write_bytes(content)
     with pytest.raises(SourceError, match=r"bank-full\.csv\.gz: not the data set bank-job as published"):
