@@ -62,7 +62,9 @@ def estimate_hidden(
             error = _bootstrap(moments, recipe, told, protocols, level_report, found.frequency, rng)
     unbiased = found if recipe.method in ("auem", "self-calibrated") else plain
     if with_covariance and covariance is None:
-        moments = moments_of("self-calibrated" if recipe.method == "self-calibrated" else "auem", protocols, level_report)
+        moments = moments_of(
+            "self-calibrated" if recipe.method == "self-calibrated" else "auem", protocols, level_report
+        )
         again, truth = _redraw(moments, told, protocols, level_report, unbiased.frequency, rng)
         away = again.frequency - truth
         covariance = away.T @ away / REPEATS

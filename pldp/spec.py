@@ -145,7 +145,9 @@ class Spec(Model):
             if isinstance(attribute, Crosstab):
                 unknown = [name for name in attribute.of if name not in categories]
                 if unknown or len(set(attribute.of)) != len(attribute.of):
-                    raise ValueError(f"attributes: {attribute.name}.of must name different category or binned attributes")
+                    raise ValueError(
+                        f"attributes: {attribute.name}.of must name different category or binned attributes"
+                    )
                 size = prod(len(part.values) for part in self.parts(attribute))
                 if size > MAX_VALUES:
                     raise ValueError(f"attributes: {attribute.name} has {size} combinations, more than {MAX_VALUES}")

@@ -110,11 +110,13 @@ def _fill(run: Run, source: SourceFile) -> Ingested:
             vault.execute(statement("14_ingest_rejects"))
         vault.execute(statement("15_ingest_nameless"))
         _require_declared(source, vault)
+    with connect(run.vault, columns=source.width) as vault:  # anew, for the first one's memory is full of what it wrote
         n_users = _one(vault, statement("19_ingest_n_users"))
         if n_users == 0:
             raise SourceError(f"{source.path}: no readable row with a user. Check source and its columns. {NOTHING}")
         found = Ingested(n_users, n_partitions(n_users, run.plan, source.spec.runner))
-        _deal(run, source, vault, found.partitions)
+        if _deal(run, source, vault, found.partitions) != n_users:
+            raise ValueError("the partitions do not hold everybody")  # a scan that ends early would not say so
         vault.execute(statement("19_ingest_done"), vars(found))
     return found
 
@@ -169,13 +171,13 @@ def _require_declared(source: SourceFile, vault: duckdb.DuckDBPyConnection) -> N
             raise source.undeclared(row)
 
 
-def _deal(run: Run, source: SourceFile, vault: duckdb.DuckDBPyConnection, partitions: int) -> None:
-    """In one pass, so that memory stays flat and nothing is read twice."""
+def _deal(run: Run, source: SourceFile, vault: duckdb.DuckDBPyConnection, partitions: int) -> int:
+    """How many users the partitions hold. In one pass, so that memory stays flat and nothing is read twice."""
     with (
         vault.cursor() as reader,
         reader.sql(statement("18_ingest_rows")).to_arrow_reader(_DEALT // source.width) as rows,
     ):
-        deal(run, _once(source, rows), rows.schema, partitions)
+        return deal(run, _once(source, rows), rows.schema, partitions)
 
 
 def _once(source: SourceFile, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -62,8 +62,8 @@ def levels_of(
         missing = set(scores["item"]) - set(halves["attribute"] if halves.height else [])
         if missing:
             raise RequestError(
-                f"{found.release_id}: has no median of {', '.join(sorted(missing))}. Ask for quantiles: [0.5] there, or "
-                f"leave out --median. {NOTHING}"
+                f"{found.release_id}: has no median of {', '.join(sorted(missing))}. Ask for quantiles: [0.5] there, "
+                f"or leave out --median. {NOTHING}"
             )
         scores = halves.select(item="attribute", score="quantile", standard_error="standard_error")
     spent = {str(entry["release_id"]): float(entry["budget"]) for entry in Home(home).spends()}

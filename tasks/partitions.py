@@ -45,8 +45,11 @@ def key_range(partition: int, partitions: int) -> dict[str, int]:
     return {"first": first, "last": after - 1}
 
 
-def deal(run: AnyRun, batches: Iterable[pa.RecordBatch], schema: pa.Schema, partitions: int) -> None:
-    """Cut rows, which come in the order of their keys, into the files of all partitions; they lose the keys."""
+def deal(run: AnyRun, batches: Iterable[pa.RecordBatch], schema: pa.Schema, partitions: int) -> int:
+    """Cut rows, which come in the order of their keys, into the files of all partitions; how many they are.
+
+    In the files they have no keys.
+    """
     kept = pa.schema([field for field in schema if field.name not in (SORT_KEY, TWIN)])
     slices = _slices(batches, partitions)
     ahead = next(slices, None)
@@ -57,8 +60,7 @@ def deal(run: AnyRun, batches: Iterable[pa.RecordBatch], schema: pa.Schema, part
             yield ahead[1].select(kept.names)
             ahead = next(slices, None)
 
-    for partition in range(partitions):
-        write_partition(run.partition_file(partition), own(partition), kept)
+    return sum(write_partition(run.partition_file(i), own(i), kept) for i in range(partitions))
 
 
 def _slices(batches: Iterable[pa.RecordBatch], partitions: int) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -74,15 +76,21 @@ def _slices(batches: Iterable[pa.RecordBatch], partitions: int) -> Iterator[tupl
             start = stop
 
 
-def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
-    """To disk before the vault says that it is complete; a rerun after a crash asks no more than that."""
+def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
+    """Write a partition's rows; how many they are.
+
+    To disk before the vault says that it is complete; a rerun after a crash asks no more than that.
+    """
     path.parent.mkdir(exist_ok=True, mode=0o700)
+    rows = 0
     with path.open("wb") as handle:
         with pq.ParquetWriter(handle, schema, compression="none", write_statistics=False) as writer:
             for batch in batches:
                 writer.write_batch(batch)
+                rows += len(batch)
         handle.flush()
         os.fsync(handle.fileno())
+    return rows
 
 
 def read_partition(run: AnyRun, partition: int, columns: Sequence[str]) -> dict[str, NDArray[np.integer]]:

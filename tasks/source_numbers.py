@@ -1,4 +1,4 @@
-"""How cells become numbers in the vault: codes within the declared bounds or bins, and how much an attribute matters."""
+"""How cells become numbers in the vault: codes within declared bounds or bins, and how much an attribute matters."""
 
 from __future__ import annotations
 

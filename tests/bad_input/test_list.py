@@ -111,7 +111,11 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
     ("wrong types", attribute(values="ab"), ("attributes[0].values: must be a list (got 'ab')",)),
     ("wrong types", attribute(values=["a", True]), ("attributes[0].values[1]: must be text: put it in quotes",)),
     ("wrong types", attribute(values=["a", ["b"]]), ("attributes[0].values[1]: input should be a valid string",)),
-    ("wrong types", attribute(kind=["crosstab"]), ("attributes[0]: kind must be category, binned, crosstab or number",)),
+    (
+        "wrong types",
+        attribute(kind=["crosstab"]),
+        ("attributes[0]: kind must be category, binned, crosstab or number",),
+    ),
     ("wrong types", budget([4]), ('budget.total: must be a number or a fraction such as "1/3"',)),
     ("wrong types", budget(True), ("budget.total: must be a number", "(got True)")),
     ("wrong types", {"levels": {"column": 3}}, ("levels.column: input should be a valid string (got 3)",)),

@@ -229,7 +229,7 @@ def test_sampled_items_and_single_values(tmp_path: Path) -> None:
 
 
 def test_levels_from_scores_that_were_collected(tmp_path: Path, pldp: Pldp) -> None:
-    """A release of scores, the levels it gives, and a release of items that declares them and adds up what both cost."""
+    """A release of scores, the levels it gives, and a release of items that declares them and adds up both costs."""
     root = tmp_path / "home"
     rng = np.random.default_rng(5)
     scores = {item: np.clip(rng.normal(2 * n, 0.5, 4000), 0, 10) for n, item in enumerate(ITEMS)}

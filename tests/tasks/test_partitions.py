@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tasks.ingest
+from pldp.errors import StageFailed
 from pldp.spec_runner import Runner
 from tasks.ingest import Ingested, ingest
 from tasks.partitions import (
@@ -53,7 +54,7 @@ def test_rows_are_dealt_by_their_keys(rows: int, partitions: int, size: int, tmp
     drawn = np.random.default_rng(seed).integers(0, 2**64, max(rows - len(edges), 0), dtype=np.uint64)
     keys = np.sort(np.concatenate([drawn, np.array(edges[:rows], dtype=np.uint64)]))
     schema = next(batches(np.zeros(1, dtype=np.uint64), 1)).schema
-    deal(run, batches(keys, size), schema, partitions)
+    assert deal(run, batches(keys, size), schema, partitions) == rows
     place = 0
     for partition in range(partitions):
         assert pq.read_schema(run.partition_file(partition)).names == ["value_0"]
@@ -78,6 +79,15 @@ def test_the_files_hold_everybodys_positions_and_nothing_else(tmp_path: Path, mo
         assert pq.read_schema(path).names == names
         assert mode(path) == 0o600
     assert mode(path.parent) == 0o700
+
+
+def test_partitions_that_do_not_hold_everybody_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan of the vault that ends early says nothing by itself."""
+    run, file = opened(world(tmp_path), tmp_path / "home")
+    monkeypatch.setattr(tasks.ingest, "_once", lambda source, rows: itertools.islice(rows, 0))
+    with pytest.raises(StageFailed, match="Stage ingest failed"):
+        ingest.fn(run, file)
+    assert not run.vault.exists()
 
 
 def test_partitions_are_fixed_by_ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
