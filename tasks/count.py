@@ -95,7 +95,7 @@ def record_counted(run: AnyRun, files: Iterable[tuple[str, int]]) -> None:
     found: dict[str, list[int]] = {}
     for of, partition in files:
         found.setdefault(of, []).append(partition)
-    replace_file(run.folder / "counted.json", json.dumps(found).encode())
+    replace_file(run.folder / "counted.json", json.dumps(found).encode(), mode=0o644)
 
 
 def add_up(run: Run, tallies: Iterable[Tally]) -> tuple[Support, ...]:

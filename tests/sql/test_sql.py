@@ -234,6 +234,7 @@ def test_a_vault_is_complete_once_it_says_so(vault: duckdb.DuckDBPyConnection) -
 
 def test_quarantine_of_users_without_an_id(vault: duckdb.DuckDBPyConnection) -> None:
     vault.execute("INSERT INTO people VALUES (NULL, NULL, 0, 0), (NULL, NULL, 1, 0)")
+    vault.execute(statement("12_ingest_quarantine"))
     vault.execute(statement("13_ingest_quarantine"))
     vault.execute(statement("15_ingest_nameless"))
     assert vault.execute("FROM quarantine").fetchall() == [("NO USER ID", 2)]
