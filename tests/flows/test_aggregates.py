@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from flows.evaluate import evaluate
+from flows.options import out
 from flows.release import release
 from tests.flows.conftest import Pldp
 from tests.flows.searcher import files_under, find
@@ -116,7 +117,7 @@ def test_a_refused_release_tells_what_it_spent(tmp_path: Path, pldp: Pldp, monke
     assert "3 releases of 1 name, " in index
     assert "One item of a user in the one release of films has spent up to ε = 2.5" in index
     assert "One occurrence of an item of a user in all 2 releases of films has spent up to ε = 5" in index
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(out, "_width", 200)  # workers of a test run fix it at 80
     listed = pldp("releases", "--home", home).out
     assert "ε = 2.5 of one item" in listed
     assert "One occurrence of an item of a user in all 2 releases of films has spent up to ε = 5." in listed
@@ -162,7 +163,7 @@ def test_a_provider_gets_its_reports_and_nothing_else(home: tuple[Path, str], pl
 
 def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, release_id = home
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(out, "_width", 200)  # workers of a test run fix it at 80
     shown = pldp("show", "films", "--home", root)
     assert "shop: totals of 1,499 users" in shown.out
     assert "ads: ε of one occurrence, spent of allowed" in shown.out
@@ -200,7 +201,7 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkey
 
 def test_an_evaluation(home: tuple[Path, str], pldp: Pldp, monkeypatch: pytest.MonkeyPatch) -> None:
     root, _ = home
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(out, "_width", 200)  # workers of a test run fix it at 80
     spec = root.parent / "spec.yaml"
     done = evaluate(spec, root, seed=1)
     cells = done.tables["aggregates"]
