@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pldp.errors import SourceError
 from tasks.ingest import Ingested, complete, discard, refuse_second_draw
-from tasks.partitions import key_range
+from tasks.partitions import key_range, rows_in
 from tasks.query import connect, says_full, statement, text
 from tasks.run import AnyRun
 from tasks.source import NOTHING
@@ -86,8 +86,13 @@ def ingest_holdings(
         key = run.stream("key").copy(4).tobytes().hex()
         with connect(vault, columns=width) as connection:
             prepare(connection)
-            n_users = _fill(connection, key, held)
+            _fill(connection, key, held)
+        with connect(vault, columns=width) as connection:  # anew, as in tasks.ingest
+            n_users = _tell_apart(connection, held)
+        with connect(vault, columns=width) as connection:
             done = Ingested(n_users, deal(connection, n_users))
+            if rows_in(run, done.partitions) != n_users:
+                raise ValueError("the partitions do not hold everybody")
             connection.execute(statement("19_ingest_done"), vars(done))
         return done
     except BaseException:
@@ -96,16 +101,21 @@ def ingest_holdings(
         raise
 
 
-def _fill(vault: duckdb.DuckDBPyConnection, key: str, held: Holdings) -> int:
+def _fill(vault: duckdb.DuckDBPyConnection, key: str, held: Holdings) -> None:
     positions = np.arange(len(held.items), dtype=np.uint32)
     vault.from_arrow(pa.table({"name": held.items.to_arrow(), "position": positions})).create("items")
     choices = ", ".join(text(name) for name in held.choices)
     vault.execute(statement("10_ingest_domain", domain="profile_domain", values=choices))
     _visits(held, vault, key)
     _stated(held, vault, key)
-    vault.execute(statement("13_ingest_visit_quarantine"))
+    vault.execute(statement("12_ingest_quarantine"))
     if "csv" in {held.rows.file.format, "" if held.users is None else held.users.file.format}:
         vault.execute(statement("14_ingest_rejects"))
+
+
+def _tell_apart(vault: duckdb.DuckDBPyConnection, held: Holdings) -> int:
+    """One row a user, slice by slice; how many there are."""
+    vault.execute(statement("13_ingest_visit_quarantine"))
     vault.execute(statement("15_ingest_visit_nameless"))
     _refuse_faults(held, vault)
     vault.execute("BEGIN")

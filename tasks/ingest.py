@@ -191,6 +191,8 @@ def _once(source: SourceFile, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         same = key[1:] == key[:-1]
         if (key[1:] < key[:-1]).any() or (same & (twin[1:] < twin[:-1])).any():
             raise ValueError("the vault's rows are not in the order of their keys")
+        if any(batch.column(name).null_count for name in batch.schema.names if not name.startswith("weight_")):
+            raise ValueError("a cell has no position")
         if (same & (twin[1:] == twin[:-1])).any():
             raise SourceError(
                 f"{source.path}, column {source.spec.source.user_id}: a user id stands in more than one row, and "

@@ -93,6 +93,11 @@ def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Sc
     return rows
 
 
+def rows_in(run: AnyRun, partitions: int) -> int:
+    """How many rows the files hold together."""
+    return sum(int(pq.read_metadata(run.partition_file(i)).num_rows) for i in range(partitions))
+
+
 def read_partition(run: AnyRun, partition: int, columns: Sequence[str]) -> dict[str, NDArray[np.integer]]:
     """Columns of one partition, in the order of the keys."""
     table = pq.read_table(run.partition_file(partition), columns=list(columns), memory_map=False, partitioning=None)
