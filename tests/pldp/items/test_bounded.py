@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 
@@ -110,7 +111,7 @@ def test_no_grid_point_of_its_family_is_better() -> None:
 
 def test_among_all_channels_of_three_values_krr_is_the_best() -> None:
     """A search over all 3 × 3 channels, from several starts, finds nothing better than k-RR even for skewed weights."""
-    odds, frequency, weights = float(np.e), np.full(3, 1 / 3), np.array([1, 1, 0.01])
+    odds, frequency, weights = math.e, np.full(3, 1 / 3), np.array([1, 1, 0.01])
     rng = np.random.default_rng(0)
     pairs = [(x, z) for x in range(3) for z in range(3) if x != z]
 
