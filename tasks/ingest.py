@@ -27,7 +27,7 @@ from tasks.stage import stage
 PARTITION_CELLS = 1 << 24
 """Partitions are sized by cells (users × values), so memory depends on neither. A stated memory takes its place."""
 
-_SORTED_BYTES, _KEY_BYTES, _CELL_BYTES = 1 << 25, 16, 4
+_SORTED_BYTES, _KEY_BYTES, _CELL_BYTES = 1 << 24, 16, 4
 """Sorted at a time, and what a row of them takes."""
 
 _DEALT = 1 << 21

@@ -17,11 +17,12 @@ import psutil
 import pytest
 from prefect import flow
 
-import flows.runner
+import flows.cluster
+from flows.cluster import Cluster
 from flows.evaluate import evaluate
 from flows.pipeline import Outcome, conclude
 from flows.release import release
-from flows.runner import Cluster, running_on
+from flows.runner import running_on
 from pldp.errors import HomeError
 from pldp.spec_runner import Runner
 from tasks.ingest import complete
@@ -185,7 +186,7 @@ def test_a_lost_scheduler_is_told_and_the_release_resumes(tmp_path: Path, pldp: 
 
 
 def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flows.runner, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(flows.cluster, "CONNECT_SECONDS", 0.5)
     with pytest.raises(
         HomeError, match=r"at tcp://127\.0\.0\.1:1 does not answer .*run the same command again to resume"
     ):
@@ -195,10 +196,11 @@ def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Mo
 def test_workers_of_another_version_are_refused(
     running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flows.runner, "__version__", "0.0.1")
+    monkeypatch.setattr(flows.cluster, "__version__", "0.0.1")
     with pytest.raises(HomeError, match=r"worker tcp://\S+ has pldp .*, not 0\.0\.1"):
         release(world(tmp_path), tmp_path / "home", runner={"dask": running.address})
     assert committed(tmp_path / "home" / "reports") == {}
+    assert not (tmp_path / "home" / "ledger.jsonl").exists(), "nothing was spent"
 
 
 @pytest.mark.parametrize(
