@@ -3,7 +3,8 @@
 Seen in the code: level reports are SUE bits, not k-RR; estimated level shares are set to zero where negative and scaled
 to one, and so are frequencies, of a whole sample and of every level's; the EM runs on each bit alone and maximises a
 sum over levels of log-likelihoods, each level with the same weight, so that neither the level reports nor the start
-matter; the results are scaled to one. The experiments with two budgets use k-RR for the values.
+matter; the results are scaled to one. The experiments with two budgets use k-RR for the values. PPDA is not in it:
+`ppda_by_report` was found from the printed numbers.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from pldp.simulate import draw_support
 
 KRR_LEVELS = "AUEM, k-RR levels"
 """AUEM with the level reports of the text, its estimate scaled as the code does."""
+TWICE = ", exponent doubled"
+"""Behind a method's name: users spread over the levels by the power law with twice its exponent."""
 _LEAST = 1e-6
 """The code's lower bound of a frequency."""
 _HALVINGS = 40
@@ -75,9 +78,26 @@ def with_two_budgets(
     return {name: errors_of(estimate, truth) for name, estimate in found.items()}
 
 
-def uniform_guess(counts: Counts) -> Errors:
-    """The errors of one part in k for every value: no draw enters."""
-    return errors_of(np.full((2, counts.size), 1 / counts.size), counts / counts.sum())
+def ppda_by_report(counts: Counts, shares: Floats, repeats: int, rng: np.random.Generator, own: float = 0.5) -> Errors:
+    """Every report calibrated by its own number s of ones, E s = own + (k − 1) q: q̂ = (s − own) / (k − 2·own).
+
+    Its estimate is (b − q̂) / (1 − 2q̂), which goes with 1 / (k − 2s); reports with s = k/2 are left out, the mean is
+    scaled to one. With two values only reports of two equal bits are left: exactly an even split.
+    """
+    k, n_users = counts.size, int(counts.sum())
+    q = np.array([BRR.for_budget(k, budget).q for budget in BUDGETS])
+    values = np.repeat(np.arange(k), counts)
+    users = np.arange(n_users)
+    found = np.zeros((repeats, k))
+    for i in range(repeats):
+        flip = q[rng.choice(q.size, size=n_users, p=shares)]
+        bits = rng.random((n_users, k)) < flip[:, None]
+        bits[users, values] = rng.random(n_users) >= flip
+        ones = bits.sum(axis=1)
+        apart = k - 2 * ones
+        weight = np.divide(1.0, apart, out=np.zeros(n_users), where=apart != 0)
+        found[i] = (k - 2 * own) * (weight @ bits) - weight @ (ones - own)
+    return errors_of(found / found.sum(axis=1, keepdims=True), counts / n_users)
 
 
 def em_by_bits(support: Counts, n_users: int, protocols: tuple[PureProtocol, ...]) -> Floats:

@@ -1,7 +1,7 @@
 """febsf as its text tells it: SUE values at ten levels, k-RR level reports, and every estimator it compares.
 
 AUEM is the ratio of its Eq. 5 and nothing done to it afterwards; EMOA iterates Eq. 12 to 15; RCF and APLDP know the
-levels; PPDA has as many spare bits as values. Ours beside them: the correct EM and self-calibration.
+levels; PPDA has as many spare bits as values, or one. Ours beside them: the correct EM and self-calibration.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ Errors = tuple[Floats, Floats]
 """Summed squared and summed absolute error of every repetition."""
 
 
-def shares_of(law: str, budgets: tuple[Fraction, ...] = BUDGETS) -> Floats:
-    """How users spread over the levels."""
-    raw = np.array([float(budget) ** (_EXPONENT if law == "power law" else 0.0) for budget in budgets])
+def shares_of(law: str, budgets: tuple[Fraction, ...] = BUDGETS, times: int = 1) -> Floats:
+    """How users spread over the levels; `times` multiplies the power law's exponent."""
+    exponent = times * _EXPONENT if law == "power law" else 0.0
+    raw = np.array([float(budget) ** exponent for budget in budgets])
     return raw / raw.sum()
 
 
@@ -62,7 +63,8 @@ def by_moments(
     found["AUEM, shares known"] = pbp(joint.sum(axis=-2), n_users, protocols, shares)
     if k > 2:
         found["self-calibrated"] = self_calibrated(joint.sum(axis=-2), n_users, protocols).frequency
-    found["PPDA"] = ppda(*draw_ppda(dealt, protocols, k, rng), n_users, k)
+    for name, spare in (("PPDA", k), ("PPDA, one spare bit", 1)):
+        found[name] = ppda(*draw_ppda(dealt, protocols, spare, rng), n_users, spare)
     # RCF and APLDP see every level's size, which differs from one repetition to the next.
     adaptive = apldp_protocols(k, BUDGETS)
     for name, kinds, combine in (("RCF", protocols, rcf), ("APLDP", adaptive, apldp)):

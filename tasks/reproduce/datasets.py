@@ -1,9 +1,10 @@
 """The public data sets of the papers, as arrays by name. Every value in them is published, so errors may be plain.
 
-`adult-education`, `adult-country`, `bank-job`, `bank-job-published`: counts by value, the most frequent first (names,
-counts). `census-2015`, `census-2017`: numeric columns without gaps (names, values). `basket`: who bought what (names,
-items). `movielens`: ratings, and films by genre (names, genres, movie, user, rating; movie as a row of genres).
-`msnbc`: visits of a user by category (names, counts as a distinct row each, users how many have it).
+`adult-education`, `adult-education-named`, `adult-country`, `bank-job`, `bank-job-published`: counts by value, the most
+frequent first (names, counts); `named` leaves out the school grades, whose names have digits. `census-2015`,
+`census-2017`: numeric columns without gaps (names, values). `basket`: who bought what (names, items). `movielens`:
+ratings, and films by genre (names, genres, movie, user, rating; movie as a row of genres). `msnbc`: visits of a user by
+category (names, counts as a distinct row each, users how many have it).
 """
 
 from __future__ import annotations
@@ -71,11 +72,14 @@ def _by_count(cells: pl.Series) -> Data:
     return {"names": found["name"].to_numpy(), "counts": found["count"].to_numpy().astype(np.int64)}
 
 
-def _adult(place: int) -> Callable[[Sequence[Path]], Data]:
+def _adult(place: int, kept: str = "") -> Callable[[Sequence[Path]], Data]:
+    """One column; of its values those that match the pattern."""
+
     def read(paths: Sequence[Path]) -> Data:
         rows = [line.split(", ") for path in paths for line in _text(path).splitlines()]
         # The test part starts with a remark, and both end with an empty line.
-        return _by_count(pl.Series([row[place] for row in rows if len(row) == 15]))
+        cells = pl.Series([row[place] for row in rows if len(row) == 15])
+        return _by_count(cells.filter(cells.str.contains(kept)))
 
     return read
 
@@ -134,6 +138,7 @@ def _msnbc(paths: Sequence[Path]) -> Data:
 
 _SETS: dict[str, tuple[tuple[str, ...], Callable[[Sequence[Path]], Data]]] = {
     "adult-education": (("adult.data.gz",), _adult(3)),
+    "adult-education-named": (("adult.data.gz",), _adult(3, kept=r"^\D+$")),
     "adult-country": (("adult.data.gz", "adult.test.gz"), _adult(13)),
     "bank-job": (("bank-full.csv.gz",), _bank(";")),
     "bank-job-published": (("bank_pldp_febsf.csv.gz",), _bank(",")),

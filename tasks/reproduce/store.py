@@ -91,8 +91,11 @@ class Store:
 
     def effort(self, paper: str) -> tuple[int, float, int]:
         """Pieces of work behind a page, their seconds, and their most repetitions."""
-        row = self.connection.execute(statement("96_reproduce_effort"), {"paper": paper}).fetchone()
-        return (0, 0.0, 0) if row is None else (int(row[0]), float(row[1]), int(row[2]))
+        # All of a result is fetched: one half read blocks the connection.
+        ((pieces, seconds, repeats),) = self.connection.execute(
+            statement("96_reproduce_effort"), {"paper": paper}
+        ).fetchall()
+        return int(pieces), float(seconds), int(repeats)
 
     def tallies(self) -> dict[str, Tally]:
         rows = self.connection.execute(statement("96_reproduce_tallies")).fetchall()

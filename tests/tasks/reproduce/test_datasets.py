@@ -17,6 +17,7 @@ from tests.pldp.papers.world import SHARED, dataset
     ("name", "values", "users", "first"),
     [
         ("adult-education", 16, 32_561, ("HS-grad", 10_501)),
+        ("adult-education-named", 9, 28_359, ("HS-grad", 10_501)),
         ("adult-country", 42, 48_842, ("United-States", 43_832)),
         ("bank-job", 12, 45_211, ("blue-collar", 9_732)),
         ("bank-job-published", 12, 11_162, ("management", 2_566)),

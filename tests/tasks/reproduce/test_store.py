@@ -47,6 +47,7 @@ def test_what_is_kept_comes_back_and_only_what_is_shown(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         assert store.points("mpldp") == [POINT]
         assert store.effort("mpldp") == (1, 1.5, 5)
+        assert store.points("mpldp") == [POINT], "the next paper reads on the same connection"
         store.show("mpldp", ["b"])
         assert [point.x for point in store.points("mpldp")] == ["2"]
 
