@@ -13,7 +13,16 @@ from fractions import Fraction
 import numpy as np
 
 from pldp.mechanisms.protocol import Counts
-from pldp.papers.febsf_code import KRR_LEVELS, TWICE, as_published, ppda_by_report, with_two_budgets
+from pldp.papers.febsf_code import (
+    CODE,
+    FULL_JOB,
+    KRR_LEVELS,
+    SHAPES,
+    TWICE,
+    as_published,
+    ppda_by_report,
+    with_two_budgets,
+)
 from pldp.papers.febsf_draw import (
     EPSILON_P,
     TWO_BUDGETS,
@@ -26,7 +35,6 @@ from pldp.papers.febsf_draw import (
 )
 from pldp.papers.febsf_notes import NOTES as NOTES
 from pldp.papers.febsf_notes import PICTURES as PICTURES
-from pldp.papers.febsf_reasons import CODE, FULL_JOB, SHAPES
 from pldp.papers.febsf_reasons import REASONS as REASONS
 from pldp.papers.model import Data, Point, Unit
 

@@ -22,6 +22,11 @@ from pldp.papers.febsf_draw import BUDGETS, TWO_BUDGETS, Errors, deal, errors_of
 from pldp.postprocess import rescale
 from pldp.simulate import draw_support
 
+CODE = ", as run"
+"""Behind the panels that show what the published code computes, on what was read."""
+FULL_JOB = ", all rows"
+SHAPES = "Figures 7 and 8"
+"""Where the ratios of their numbers stand."""
 KRR_LEVELS = "AUEM, k-RR levels"
 """AUEM with the level reports of the text, its estimate scaled as the code does."""
 TWICE = ", exponent doubled"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from pldp.papers.febsf_reasons import CODE, FULL_JOB, SHAPES
+from pldp.papers.febsf_code import CODE, FULL_JOB, SHAPES
 from pldp.papers.model import Note, Picture, Points
 
 _PANELS = (
-    "The first panel of a data set follows the text, on the data set it names; the second follows the published code, "
-    "on the file that the code reads. Errors are summed over the values, as in the paper."
+    "The first panel of a data set follows the text, on the data set it names; the second shows what was run: the "
+    "published code, on the file that it reads. Errors are summed over the values, as in the paper."
 )
 
 

@@ -6,13 +6,8 @@ import math
 from dataclasses import replace
 
 from pldp.papers.compare import agrees
-from pldp.papers.febsf_code import KRR_LEVELS, TWICE
+from pldp.papers.febsf_code import CODE, FULL_JOB, KRR_LEVELS, SHAPES, TWICE
 from pldp.papers.model import Fact, Point, Points, Reason
-
-CODE = ", published code"
-"""Behind the panels that show what the published code computes, on the file it reads."""
-FULL_JOB = ", all rows"
-SHAPES = "Figures 7 and 8"
 
 _CURVES = ("Figure 3", "Figure 4", "Figure 7", "Figure 8")
 _METHODS = ("AUEM", "EMOA", "RCF", "APLDP")

@@ -7,9 +7,15 @@ from fractions import Fraction
 from pldp.papers.model import Data, Picture, Point, Reason, Unit
 from pldp.papers.summary_check import BEYOND, CHECKED, WAYS, run_beyond, run_check, run_ways
 from pldp.papers.summary_choices import (
+    HIDDEN,
     HIDING,
+    LEAKS,
     MIXES,
+    MOST_TOLD,
     NAMES,
+    OPENLY,
+    PUBLIC,
+    WORTH,
     Choice,
     Setting,
     hidden_choices,
@@ -17,7 +23,7 @@ from pldp.papers.summary_choices import (
     public_choices,
     strictest,
 )
-from pldp.papers.summary_notes import HIDDEN, LEAKS, MOST_TOLD, NOTES, OPENLY, PUBLIC, WORTH
+from pldp.papers.summary_notes import NOTES
 
 __all__ = ["NOTES", "PICTURES", "REASONS", "run", "units"]
 

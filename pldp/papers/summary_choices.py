@@ -36,6 +36,10 @@ HIDING = ("krr", "brr", "oue")
 """Protocols whose reports look alike at every level."""
 NAMES = {"krr": "k-RR", "brr": "BRR", "oue": "OUE", "olh": "OLH", "subset": "subset"}
 STRICTEST = "one budget"
+PUBLIC, HIDDEN, OPENLY = "Levels public", "Levels hidden", "Levels hidden, leak ignored"
+LEAKS, WORTH = "What hidden levels tell", "What personalisation is worth"
+MOST_TOLD = 4
+"""Most that a user's reports may tell about the level, as in the example of docs/spec.md."""
 
 
 @dataclass(frozen=True, kw_only=True)

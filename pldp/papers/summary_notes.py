@@ -6,11 +6,7 @@ from collections.abc import Mapping
 
 from pldp.papers.model import Note, Points
 from pldp.papers.summary_check import BEYOND, CHECKED, WAYS
-
-PUBLIC, HIDDEN, OPENLY = "Levels public", "Levels hidden", "Levels hidden, leak ignored"
-LEAKS, WORTH = "What hidden levels tell", "What personalisation is worth"
-MOST_TOLD = 4
-"""Most that a user's reports may tell about the level, as in the example of docs/spec.md."""
+from pldp.papers.summary_choices import HIDDEN, LEAKS, MOST_TOLD, OPENLY, PUBLIC, WORTH
 
 
 def _checked(points: Points) -> str:

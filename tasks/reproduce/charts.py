@@ -17,6 +17,9 @@ from tasks.charts import INK, PALETTE, SHAPES, inline, plain, quiet_axis, render
 BARS = 2.0
 """Standard errors on either side of a point."""
 
+_LARGEST, _SMALLEST = 75, 25
+"""Of marks, in square pixels."""
+
 _BLUE, _ORANGE, _GREEN, _PINK, _BROWN, _GREY = range(len(PALETTE))
 _CIRCLE, _SQUARE, _UP, _DIAMOND, _DOWN, _CROSS, _RIGHT = range(len(SHAPES))
 
@@ -92,7 +95,7 @@ def look(series: str, others: Sequence[str]) -> tuple[str, str]:
 def panel_chart(picture: Picture, panel: str, points: Sequence[Point], compared: Sequence[Compared]) -> Markup:
     """One panel. Points and comparisons are those of its place; every series of the place has a look."""
     known = list(dict.fromkeys([*(c.fact.series for c in compared), *(p.series for p in points)]))
-    ours = [_ours(p) for p in points if p.panel == panel]
+    ours = [_ours(p, picture.log_y) for p in points if p.panel == panel]
     theirs = [
         {"series": plain(c.fact.series), "x": _x(c.fact.x), "value": c.fact.printed}
         for c in compared
@@ -113,7 +116,7 @@ def panel_chart(picture: Picture, panel: str, points: Sequence[Point], compared:
     if ours:
         base = inline(ours, x=x, **offset)
         whiskers = base.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour)
-        marks = base.mark_point(filled=True, size=32, opacity=1).encode(y=y, color=colour, shape=shape)
+        marks = base.mark_point(filled=True, opacity=1).encode(y=y, color=colour, shape=shape, size=_sizes(present))
         layers += [base.mark_line(strokeWidth=1.4).encode(y=y, color=colour)] if numeric else []
         layers += [marks, whiskers]
     if theirs:
@@ -127,18 +130,15 @@ def panel_chart(picture: Picture, panel: str, points: Sequence[Point], compared:
     return render(drawn, _alternative(picture, panel, present), height=250)
 
 
-def _ours(point: Point) -> dict[str, Any]:
+def _ours(point: Point, log: bool) -> dict[str, Any]:
     reach = BARS * point.standard_error
+    # On a logarithmic axis a bar that comes close to zero would take all the room.
+    low = max(point.value - reach, point.value / 4) if log and point.value > 0 else point.value - reach
     return {
         "series": plain(point.series),
         "x": _x(point.x),
         "value": point.value,
-        # A bar that would reach zero has no place on a logarithmic axis.
-        "low": point.value - reach
-        if point.value > reach
-        else point.value / 2
-        if point.value > 0
-        else point.value - reach,
+        "low": low,
         "high": point.value + reach,
     }
 
@@ -179,6 +179,14 @@ def _told_apart(present: Sequence[str], known: Sequence[str]) -> tuple[alt.Color
         alt.Color("series:N", scale=alt.Scale(domain=domain, range=[c for c, _ in looks]), legend=legend),
         alt.Shape("series:N", scale=alt.Scale(domain=domain, range=[s for _, s in looks]), legend=legend),
     )
+
+
+def _sizes(present: Sequence[str]) -> alt.Size:
+    """What is drawn later is smaller: a method that lies exactly on another does not hide it."""
+    step = (_LARGEST - _SMALLEST) / max(len(present) - 1, 1)
+    sizes = [_LARGEST - step * place for place in range(len(present))]
+    domain = [plain(name) for name in present]
+    return alt.Size("series:N", scale=alt.Scale(domain=domain, range=sizes), legend=None)
 
 
 def _alternative(picture: Picture, panel: str, series: Sequence[str]) -> str:

@@ -94,16 +94,18 @@ def _paragraphs(paper: Paper, place: str, points: Points) -> list[str]:
 
 
 def _table(panel: str, points: Sequence[Point], compared: Sequence[Compared]) -> dict[str, Any]:
-    """Rows by x, a column a series."""
+    """Rows by x, a column a series, in the same order in every panel."""
     ours = {(p.x, p.series): p for p in points if p.panel == panel}
     theirs = {(c.fact.x, c.fact.series): c for c in compared if c.fact.panel == panel}
     keys = [*theirs, *ours]
-    columns = list(dict.fromkeys(series for _, series in keys))
+    present = {series for _, series in keys}
+    known = dict.fromkeys([*(c.fact.series for c in compared), *(p.series for p in points)])
+    columns = [series for series in known if series in present]
     rows = [
         {"x": x, "cells": [_cell(ours.get((x, series)), theirs.get((x, series))) for series in columns]}
         for x in sorted({x for x, _ in keys}, key=_order)
     ]
-    return {"panel": panel, "columns": columns, "rows": rows}
+    return {"panel": panel, "columns": columns, "rows": rows, "compared": bool(theirs)}
 
 
 def _cell(point: Point | None, compared: Compared | None) -> dict[str, Any] | None:

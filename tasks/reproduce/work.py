@@ -13,7 +13,7 @@ from pldp.papers.model import Point, Unit
 from pldp.papers.registry import module_of, paper
 from tasks.reproduce.datasets import load
 
-_WORDS = ("_notes", "_reasons")
+WORDS = ("_notes", "_reasons")
 
 
 def work(unit: Unit, data: Path) -> tuple[list[Point], float]:
@@ -34,7 +34,7 @@ def code_version(name: str) -> str:
     waiting = [module_of(name)]
     while waiting:
         module = waiting.pop()
-        source = None if module in seen or module.endswith(_WORDS) else _source(module)
+        source = None if module in seen or module.endswith(WORDS) else _source(module)
         if source is not None:
             seen[module] = source
             waiting += _imports(source)

@@ -15,9 +15,9 @@ from pldp.mechanisms.protocol import PureProtocol
 from pldp.mechanisms.unary import BRR
 from pldp.papers import febsf
 from pldp.papers.compare import ALPHA, by_key, compare
-from pldp.papers.febsf_code import TWICE, em_by_bits, ppda_by_report
+from pldp.papers.febsf_code import CODE, SHAPES, TWICE, em_by_bits, ppda_by_report
 from pldp.papers.febsf_draw import BUDGETS, TWO_BUDGETS, draw_table, points, shares_of
-from pldp.papers.febsf_reasons import CODE, SHAPES, SQUARED
+from pldp.papers.febsf_reasons import SQUARED
 from pldp.papers.model import Fact, Point, Unit
 from tasks.reproduce.facts import read_facts
 from tests.pldp.papers.world import dataset, unexplained

@@ -13,9 +13,13 @@ from pldp.papers.compare import by_key, compare, tally
 from pldp.papers.model import Point
 from pldp.papers.summary_check import simulate_hidden, simulate_public
 from pldp.papers.summary_choices import (
+    HIDDEN,
     HIDING,
     MIXES,
+    MOST_TOLD,
+    PUBLIC,
     STRICTEST,
+    WORTH,
     Choice,
     Setting,
     hidden_choices,
@@ -23,7 +27,6 @@ from pldp.papers.summary_choices import (
     public_choices,
     strictest,
 )
-from pldp.papers.summary_notes import HIDDEN, MOST_TOLD, PUBLIC, WORTH
 from tasks.reproduce.facts import read_facts
 
 EQUAL = "levels are equal"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from pldp.papers.model import Compared, Fact, Point, Unit
 from pldp.papers.registry import available
 from tasks.reproduce.facts import read_facts
 from tasks.reproduce.store import FILE, open_store, run_id
-from tasks.reproduce.work import code_version, work
+from tasks.reproduce.work import WORDS, code_version, work
 
 UNIT = Unit(paper="mpldp", experiment="errors", arguments={"n": 10, "epsilon": 1.0}, repeats=5, seed=3)
 POINT = Point(place="Figure 1", panel="a", series="m", x="1", value=0.25, standard_error=0.5, repeats=5)
@@ -103,3 +105,12 @@ def test_work_runs_a_unit(tmp_path: Path) -> None:
     points, seconds = work(Unit(paper="mpldp", experiment="algorithm 4"), tmp_path)
     assert len(points) == 30
     assert seconds >= 0
+
+
+def test_nothing_that_computes_depends_on_words() -> None:
+    """Words are left out of the identity, so from their modules only words may be taken."""
+    for path in files("pldp.papers").iterdir():
+        if path.name.endswith(".py") and not path.name.removesuffix(".py").endswith(WORDS):
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if isinstance(node, ast.ImportFrom) and node.module and node.module.endswith(WORDS):
+                    assert {alias.name for alias in node.names} <= {"NOTES", "PICTURES", "REASONS"}, path.name
