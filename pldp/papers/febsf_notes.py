@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Literal
 
 from pldp.papers.febsf_code import CODE, FULL_JOB, SHAPES
 from pldp.papers.model import Note, Picture, Points
@@ -90,58 +91,33 @@ def _panels(*names: str) -> tuple[str, ...]:
 _ALL = _panels("Education", "Job", "Country")
 _BESIDE = {name + CODE: name for name in ("Education", "Job", "Country")}
 _SUMMED = {"MSE": "summed squared error", "MAE": "summed absolute error"}
+
+
+def _both(
+    places: tuple[str, str], title: str, x_title: str, kind: Literal["lines", "bars"], *more: str
+) -> list[Picture]:
+    """A figure of squared errors and its twin of absolute ones; `more` are panels of Job's."""
+    return [
+        Picture(
+            place=place,
+            title=f"{metric} {title}",
+            x_title=x_title,
+            y_title=_SUMMED[metric],
+            kind=kind,
+            log_y=True,
+            panels=(*_ALL, *more),
+            beside={**_BESIDE, **dict.fromkeys(more, "Job")},
+        )
+        for place, metric in zip(places, _SUMMED, strict=True)
+    ]
+
+
 PICTURES = (
     Picture(place="Table 1", title="the data sets", x_title="data set", y_title="", kind="table"),
-    Picture(
-        place="Figure 2",
-        title="AUEM over ε_p",
-        x_title="ε_p",
-        y_title=_SUMMED["MSE"],
-        log_y=True,
-        panels=_ALL,
-        beside=_BESIDE,
-    ),
-    Picture(
-        place="Figure 2, MAE", title="AUEM over ε_p", x_title="ε_p", y_title=_SUMMED["MAE"], log_y=True, panels=_ALL
-    ),
-    *(
-        Picture(
-            place=place,
-            title=f"{metric} over the number of values",
-            x_title="values",
-            y_title=_SUMMED[metric],
-            log_y=True,
-            panels=_ALL,
-            beside=_BESIDE,
-        )
-        for place, metric in zip(("Figure 3", "Figure 4"), _SUMMED, strict=True)
-    ),
-    *(
-        Picture(
-            place=place,
-            title=f"{metric} with two budgets and two values",
-            x_title="levels",
-            y_title=_SUMMED[metric],
-            kind="bars",
-            log_y=True,
-            panels=(*_ALL, f"Job{FULL_JOB}{CODE}"),
-            beside={**_BESIDE, f"Job{FULL_JOB}{CODE}": "Job"},
-        )
-        for place, metric in zip(("Figure 5", "Figure 6"), _SUMMED, strict=True)
-    ),
-    *(
-        Picture(
-            place=place,
-            title=f"{metric} by the law of the levels",
-            x_title="levels",
-            y_title=_SUMMED[metric],
-            kind="bars",
-            log_y=True,
-            panels=_ALL,
-            beside=_BESIDE,
-        )
-        for place, metric in zip(("Figure 7", "Figure 8"), _SUMMED, strict=True)
-    ),
+    *_both(("Figure 2", "Figure 2, MAE"), "of AUEM over ε_p", "ε_p", "lines"),
+    *_both(("Figure 3", "Figure 4"), "over the number of values", "values", "lines"),
+    *_both(("Figure 5", "Figure 6"), "with two budgets and two values", "levels", "bars", f"Job{FULL_JOB}{CODE}"),
+    *_both(("Figure 7", "Figure 8"), "by the law of the levels", "levels", "bars"),
     Picture(
         place=SHAPES,
         title="absolute error over the root of the squared error",

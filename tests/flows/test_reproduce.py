@@ -6,15 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from flows import reproduce as flow
 from pldp.papers import mpldp
 from pldp.papers.model import Fact, Unit
+from pldp.papers.registry import NAMES
 from tasks.reproduce.facts import read_facts
 from tests.flows.browser import CHROMIUM, browser
 from tests.flows.conftest import Pldp
 from tests.flows.test_page_browser import CONTRAST, WIDER
+from tests.pldp.papers.world import SHARED
 
 UNITS = [
     Unit(paper="mpldp", experiment="table 2"),
@@ -55,23 +58,38 @@ def test_a_run_resumes_and_tells_what_it_found(
     wrong = pldp("reproduce", "mpldp", "--pages-only", "--to", tmp_path)
     assert wrong.code == 1
     assert wrong.out.splitlines()[-1] == "110 numbers: 10 agree, 99 differ with a checked reason, 1 unexplained"
-    _look_at(tmp_path / "mpldp.html", tmp_path)
+    _look_at(tmp_path / "mpldp.html", folder=tmp_path)
 
 
-def _look_at(page: Path, folder: Path) -> None:
+def _look_at(*pages: Path, folder: Path) -> None:
     if CHROMIUM is None:
         return
     with browser(folder) as tab:
-        for width in (360, 1280):
-            tab.look(width=width, phone=width == 360)
-            tab.open(page)
-            assert tab.complaints == []
-            assert tab.requests == [page.as_uri()], "nothing but the page itself"
-            assert tab.evaluate(WIDER) == []
-        for dark in (False, True):
-            tab.look(width=1280, dark=dark)
-            tab.open(page)
-            assert tab.evaluate(CONTRAST) == {}
+        for page in pages:
+            for width in (360, 1280):
+                tab.look(width=width, phone=width == 360)
+                tab.open(page)
+                assert tab.complaints == []
+                assert tab.requests == [page.as_uri()], "nothing but the page itself"
+                assert tab.evaluate(WIDER) == []
+            for dark in (False, True):
+                tab.look(width=1280, dark=dark)
+                tab.open(page)
+                assert tab.evaluate(CONTRAST) == {}
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the papers' data (shared/data) are not beside the repository")
+def test_all_papers_leave_nothing_unexplained(pldp: Pldp, tmp_path: Path, server: str) -> None:
+    """Every experiment of every paper, with few repetitions; what the tables say, and every page in a browser."""
+    said = pldp("reproduce", "all", "--quick", "--data", SHARED, "--to", tmp_path)
+    assert said.code == 0, said.err
+    with duckdb.connect(tmp_path / "reproduce.duckdb", read_only=True) as results:
+        left = results.execute("FROM comparisons WHERE verdict NOT IN ('agrees', 'differs')").fetchall()
+        compared = results.execute("SELECT paper, count(*) FROM comparisons GROUP BY paper").fetchall()
+    assert left == []
+    assert dict(compared) == {name: len(read_facts(name)) for name in NAMES}
+    assert said.out.splitlines()[-1].startswith(f"{sum(n for _, n in compared)} numbers: ")
+    _look_at(*(tmp_path / f"{name}.html" for name in (*NAMES, "index")), folder=tmp_path)
 
 
 def test_a_piece_that_fails_is_named_and_the_others_are_kept(
