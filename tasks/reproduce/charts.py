@@ -181,9 +181,11 @@ def _told_apart(present: Sequence[str], known: Sequence[str]) -> tuple[alt.Color
     )
 
 
-def _sizes(present: Sequence[str]) -> alt.Size:
+def _sizes(present: Sequence[str]) -> alt.Size | alt.SizeValue:
     """What is drawn later is smaller: a method that lies exactly on another does not hide it."""
-    step = (_LARGEST - _SMALLEST) / max(len(present) - 1, 1)
+    if len(present) == 1:
+        return alt.SizeValue(_SMALLEST)  # a scale of one size is none
+    step = (_LARGEST - _SMALLEST) / (len(present) - 1)
     sizes = [_LARGEST - step * place for place in range(len(present))]
     domain = [plain(name) for name in present]
     return alt.Size("series:N", scale=alt.Scale(domain=domain, range=sizes), legend=None)

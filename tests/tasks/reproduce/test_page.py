@@ -143,3 +143,13 @@ def test_charts_of_all_kinds_are_drawn(kind: Literal["lines", "bars"], log_y: bo
 def test_numbers_carry_their_error() -> None:
     assert figure(0.123456, 0.0) == "0.12346"
     assert figure(0.123456, 0.0123) == "0.12346 ± 0.01"
+
+
+@pytest.mark.parametrize("n_series", [1, 2])
+def test_marks_have_a_size(n_series: int) -> None:
+    """A scale of one size would be none: such marks are not drawn, and a browser complains."""
+    picture = Picture(place="Figure 1", title="a figure", x_title="x", y_title="y")
+    points = [replace(point, panel="", series=f"s{i}") for i in range(n_series) for point in POINTS[:3]]
+    drawn = str(panel_chart(picture, "", points, ()))
+    assert "NaN" not in drawn
+    assert len(set(re.findall(r'd="([^"]*)" fill="#', drawn))) >= n_series
