@@ -116,7 +116,7 @@ def _identity() -> list[Measure]:
     rows = [Columns.of_table(table)]
     shares = tuple(Fraction(size, len(names)) for size in SIZES)
     aprr = ItemChannels.aprr(levels_from_frequency(table.sum(axis=0), SIZES), len(SIZES), Fraction(9))
-    channels = (aprr, mask(len(names)), Grouped.of(len(names), shares))
+    channels: tuple[ItemChannels | Grouped, ...] = (aprr, mask(len(names)), Grouped.of(len(names), shares))
     methods = [Method(name, [channel], rows) for name, channel in zip(NAMES, channels, strict=True)]
     found = study(methods, MINIMA, Search(0.05, 3), REPEATS, lambda *labels: Keystream.seeded(42, *labels), 42)
     picture(found, RESULTS / "items-identity.svg")

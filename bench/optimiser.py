@@ -8,6 +8,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
+from typing import TypedDict
 
 import numpy as np
 
@@ -31,6 +32,13 @@ ROUNDS = 5
 SECONDS = 10.0
 REQUIRED = 5.0  # measured 9.4; a floor against regressions
 NOISE_REQUIRED = 0.2
+
+
+class Answer(TypedDict):
+    """What the worker says to a problem."""
+
+    seconds: float
+    losses: list[float]
 
 
 def main() -> bool:
@@ -74,14 +82,15 @@ def _solves(catalogue: Catalogue, budgets: Units, objective: Objective, worker: 
     few = slice(0, LAYER_PROFILES)
     scale = cap[few] * (ratio[few] / epsilon)[:, None]
     weights = cap[few] ** -objective.power
+    weights /= weights.sum(axis=1, keepdims=True)
     problem = {
         "rows": catalogue.rows.tolist(),
         "scale": scale.tolist(),
-        "weights": (weights / weights.sum(axis=1, keepdims=True)).tolist(),
+        "weights": weights.tolist(),
         "power": objective.power,
         "top": (1 / ratio[few]).tolist(),
     }
-    answers = []
+    answers: list[Answer] = []
 
     def ours() -> float:
         start = time.process_time()
@@ -90,14 +99,11 @@ def _solves(catalogue: Catalogue, budgets: Units, objective: Objective, worker: 
 
     def layer() -> float:
         answers.append(_ask(worker, problem))
-        return float(answers[-1]["seconds"]) / LAYER_PROFILES
+        return answers[-1]["seconds"] / LAYER_PROFILES
 
     taken = medians({"ours": ours, "cvxpy": layer}, ROUNDS)
     mine = found.ticks[few] / (cap[few] * ratio[few, None])
-    losses = [
-        float((np.array(w) * z**-objective.power).sum())
-        for w, z in zip(problem["weights"], mine, strict=True)  # type: ignore[call-overload]
-    ]
+    losses = (weights * mine**-objective.power).sum(axis=1).tolist()
     worse = median(own / other for own, other in zip(losses, answers[-1]["losses"], strict=True)) - 1
     case = f"{objective.name}: "
     return [
@@ -111,12 +117,12 @@ def _solves(catalogue: Catalogue, budgets: Units, objective: Objective, worker: 
     ]
 
 
-def _ask(worker: subprocess.Popen[str], problem: dict[str, object]) -> dict[str, list[float]]:
+def _ask(worker: subprocess.Popen[str], problem: dict[str, object]) -> Answer:
     assert worker.stdin
     assert worker.stdout
     worker.stdin.write(json.dumps(problem) + "\n")
     worker.stdin.flush()
-    answer: dict[str, list[float]] = json.loads(worker.stdout.readline())
+    answer: Answer = json.loads(worker.stdout.readline())
     return answer
 
 

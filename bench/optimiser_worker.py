@@ -22,7 +22,8 @@ def main() -> None:
         z = cp.Variable(width, pos=True)
         loss = cp.sum(cp.multiply(weights, cp.power(z, -given["power"])))
         problem = cp.Problem(cp.Minimize(loss), [rows @ cp.multiply(scale, z) <= 1, z <= top])
-        losses, start = [], 0.0
+        losses: list[float] = []
+        start = 0.0
         for turn, profile in enumerate([0, *range(len(given["scale"]))]):
             if turn == 1:
                 start, losses = time.process_time(), []

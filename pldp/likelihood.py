@@ -14,10 +14,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import helmert
 from scipy.sparse import csr_array
 
 from pldp.ascent import climb
+from pldp.information import errors, gram, own_shares, tangent_inverse
 from pldp.mechanisms.protocol import Bits, Counts, Floats, PureProtocol, Reports
 
 MOST_VALUES = 2000
@@ -30,7 +30,6 @@ STEPS = 3000
 
 _ROWS = 1 << 14
 _DENSE = 1 << 22  # matrix elements worth keeping as doubles instead of converting bytes in every pass
-_FLAT = 1e-12  # share of the largest curvature below which a direction counts as unobserved
 
 Members = Bits | Floats | csr_array
 
@@ -210,51 +209,6 @@ def check_size(protocols: Sequence[PureProtocol]) -> int:
             f"likelihood methods take at most {MOST_VALUES:,} values (got {size:,}): use oc+, or group the values"
         )
     return size
-
-
-def gram(matrix: Floats | csr_array, weight: Floats) -> Floats:
-    """Mᵀ diag(weight) M, dense."""
-    if isinstance(matrix, csr_array):
-        return np.asarray((matrix.T @ matrix.multiply(weight[:, None])).todense())
-    return matrix.T @ (matrix * weight[:, None])
-
-
-def tangent_inverse(information: Floats, sizes: tuple[int, ...]) -> Floats:
-    """Inverse information where every group of parameters sums to one: T (TᵀIT)⁻¹ Tᵀ, T a basis of such changes.
-
-    A direction in which the reports hold no information gets a large variance, not an infinite one.
-    """
-    basis = tangent(sizes)
-    values, vectors = np.linalg.eigh(basis @ information @ basis.T)
-    floor = max(_FLAT * float(values.max(initial=0.0)), float(np.finfo(np.float64).tiny) ** 0.5)
-    spread = (basis.T @ vectors) / np.sqrt(np.maximum(values, floor))
-    return spread @ spread.T
-
-
-def tangent(sizes: tuple[int, ...]) -> Floats:
-    """Orthonormal rows: the changes of parameters that leave each group's sum alone."""
-    rows = np.zeros((sum(sizes) - len(sizes), sum(sizes)))
-    row = column = 0
-    for size in sizes:
-        if size > 1:
-            rows[row : row + size - 1, column : column + size] = helmert(size)
-        row, column = row + size - 1, column + size
-    return rows
-
-
-def own_shares(covariance: Floats, frequency: Floats, n: float) -> Floats:
-    """Covariance of the error against the n users' own shares: Var p̂ − (diag p − ppᵀ)/n.
-
-    The own shares f are what the users' values themselves would give, the efficient estimate. An inefficient one
-    differs from it by something uncorrelated with it, so Cov(p̂, f) = Var f, and Var(p̂ − f) = Var p̂ − Var f.
-    """
-    return covariance - (np.diag(frequency) - np.outer(frequency, frequency)) / n
-
-
-def errors(covariance: Floats, n: float) -> Floats:
-    """Standard errors; the difference above is never negative but for rounding, and no share errs by more than one."""
-    least = np.finfo(np.float64).eps / n
-    return np.sqrt(np.clip(np.diag(covariance), least, 1.0))
 
 
 def _one_hot(found: NDArray[np.intp], size: int) -> csr_array:

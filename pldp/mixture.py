@@ -18,19 +18,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, eigh
 
 from pldp.ascent import climb
-from pldp.likelihood import (
-    STEPS,
-    TOLERANCE,
-    Block,
-    Blocks,
-    check_levels,
-    check_size,
-    errors,
-    gram,
-    own_shares,
-    tangent,
-    tangent_inverse,
-)
+from pldp.information import errors, gram, own_shares, tangent, tangent_inverse
+from pldp.likelihood import STEPS, TOLERANCE, Block, Blocks, check_levels, check_size
 from pldp.mechanisms.protocol import Floats, PureProtocol
 
 _TRUSTED = 0.05

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from pldp.allocation import Variance, brr_variance, optimal_shares, oue_variance, split, subset_variance
 from pldp.exact import BITS, SCALE, log_above, within
 from pldp.inference import Recipe
 from pldp.leak import level_leak
@@ -18,7 +17,8 @@ from pldp.mechanisms.krr import KRR
 from pldp.mechanisms.protocol import Floats
 from pldp.mechanisms.registry import PROTOCOLS
 from pldp.plan import FAMILY, AttributePlan, HiddenPlan, LevelPlan, Plan
-from pldp.resolve_numbers import numbers_share, plan_numbers
+from pldp.resolve_budgets import budgets_of
+from pldp.resolve_numbers import plan_numbers
 from pldp.spec import Spec
 from pldp.spec_histograms import Binned, Cells, Crosstab
 from pldp.spec_numbers import Numbers
@@ -33,7 +33,7 @@ def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
         # No threshold of a mechanism can express it, and doubles would underflow on the way there.
         raise ValueError(f"budget.total: a budget below 2^-{BITS} is too small to leave any signal. {_RAISE}")
     published = spec.published
-    budgets, for_numbers = _budgets(spec, total)
+    budgets, for_numbers = budgets_of(spec, total)
     _refuse_large(spec)
     choices = strictest_first(spec)
     shares = spec.expected.levels or spec.levels.assigned or dict.fromkeys(choices, Fraction(1, len(choices)))
@@ -62,7 +62,7 @@ def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
         hidden=_hidden(spec),
         numbers=None
         if for_numbers is None
-        else plan_numbers(spec.number_attributes, _numbers(spec), for_numbers, choices),
+        else plan_numbers(spec.number_attributes, spec.numbers or Numbers(), for_numbers, choices),
         perturbed_by="vault" if spec.source.reports is None else "clients",
     )
     return plan if plan.hidden is None else _within_leak(plan, plan.hidden, spec)
@@ -108,63 +108,13 @@ def _hidden(spec: Spec) -> HiddenPlan | None:
     return HiddenPlan(budget=spec.levels.epsilon_p, parameters=asdict(protocol), max_leak=spec.levels.max_leak)
 
 
-def _numbers(spec: Spec) -> Numbers:
-    return spec.numbers or Numbers()
-
-
 def _results(spec: Spec) -> int:
     """How many attributes are tested for agreement."""
     return len(spec.published) + len(spec.number_attributes)
 
 
-def _budgets(spec: Spec, total: Fraction) -> tuple[tuple[Fraction, ...], Fraction | None]:
-    """The histograms' budgets, and what numbers get together; they sum to the total exactly."""
-    if not spec.number_attributes:
-        return split(total, _shares(spec, float(total))), None
-    if not spec.published:
-        return (), total
-    cells = [len(spec.labels(attribute)) for attribute in spec.published]
-    of_cells = _variance(cells, [mechanism_of(spec, attribute) for attribute in spec.published])
-    part = numbers_share(spec.number_attributes, _numbers(spec), float(total), cells, of_cells)
-    *budgets, numbers = split(total, np.append(_shares(spec, float(total) * (1 - part)) * (1 - part), part))
-    return tuple(budgets), numbers
-
-
-def _shares(spec: Spec, total: float) -> Floats:
-    allocation, published = spec.budget.allocation, spec.published
-    if isinstance(allocation, dict):
-        stated = np.asarray([float(allocation[attribute.name]) for attribute in published])
-        return stated / stated.sum()
-    if allocation == "equal":
-        return np.full(len(published), 1 / len(published))
-    cells = [len(spec.labels(attribute)) for attribute in published]
-    return optimal_shares(total, cells, _variance(cells, [mechanism_of(spec, a) for a in published]))
-
-
-def _variance(cells: list[int], mechanisms: list[str]) -> Variance:
-    """Each attribute's noise as a function of its budget, by formula; `auto` comes to about subset selection's."""
-    named = np.asarray(mechanisms)
-    of_subset, of_krr = subset_variance(cells), subset_variance(cells, single=True)
-    if len(set(mechanisms)) == 1:
-        by_name: dict[str, Variance] = {"brr": brr_variance, "oue": oue_variance, "olh": oue_variance, "krr": of_krr}
-        return by_name.get(mechanisms[0], of_subset)
-
-    def variance(epsilon: Floats) -> Floats:
-        return np.select(
-            [named == "brr", np.isin(named, ("oue", "olh")), named == "krr"],
-            [brr_variance(epsilon), oue_variance(epsilon), of_krr(epsilon)],
-            of_subset(epsilon),
-        )
-
-    return variance
-
-
 def strictest_first(spec: Spec) -> dict[str, Fraction]:
     return dict(sorted(spec.levels.choices.items(), key=lambda choice: choice[1]))
-
-
-def mechanism_of(spec: Spec, attribute: Cells | Crosstab) -> str:
-    return attribute.mechanism or spec.mechanism
 
 
 def considered(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fraction]) -> tuple[Candidate, ...]:
@@ -172,7 +122,7 @@ def considered(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fracti
 
     Hidden levels ask for reports that look alike at every level, and leave out what alone would tell too much of it.
     """
-    barred = _barred(spec, mechanism_of(spec, attribute))
+    barred = _barred(spec, spec.mechanism_of(attribute))
     found = candidates(len(spec.labels(attribute)), budgets, frequencies(spec, attribute), barred, spec.report_bytes)
     hidden = _hidden(spec)
     if hidden is None:
@@ -213,7 +163,7 @@ def frequencies(spec: Spec, attribute: Cells | Crosstab) -> Floats:
 def _chosen(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fraction], frugal: bool = False) -> Candidate:
     """The least variance, or where `frugal` the least told about the level."""
     found = considered(spec, attribute, budgets)
-    wanted = mechanism_of(spec, attribute)
+    wanted = spec.mechanism_of(attribute)
     if not found or (wanted != AUTO and wanted not in {c.mechanism for c in found} and len(spec.labels(attribute)) > 1):
         raise ValueError(
             f"budget.total: a budget of {float(min(budgets)):g} is too small to leave any signal. {_RAISE}"

@@ -128,6 +128,10 @@ class Spec(Model):
         """Its values, the last part running fastest."""
         return tuple(CROSS.join(cell) for cell in product(*(part.values for part in self.parts(attribute))))
 
+    def mechanism_of(self, attribute: Cells | Crosstab) -> str:
+        """Its own, else the spec's."""
+        return attribute.mechanism or self.mechanism
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         placed = (self.levels.column is not None) + (self.levels.assigned is not None)

@@ -14,7 +14,7 @@ from pldp.mechanisms.krr import KRR
 from pldp.mechanisms.protocol import Counts, PureProtocol
 from pldp.mechanisms.unary import BRR, OUE
 from pldp.randomness import Keystream
-from pldp.recycle import RecycledBRR, RecycledKRR, clear, recycle
+from pldp.recycle import Recycled, RecycledBRR, RecycledKRR, clear, recycle
 from pldp.simulate import draw_levels, draw_support, whole_counts
 from tests.pldp.world import z_bound, zipf
 
@@ -114,7 +114,7 @@ def test_reports_behave_as_declared(kind: type[PureProtocol], size: int, seed: i
     reports = source.perturb(np.full(n, size - 1, dtype=np.uint16), stream)
     kept = reports.copy()
 
-    def worst(by: RecycledBRR | RecycledKRR) -> float:
+    def worst(by: Recycled) -> float:
         again = by.perturb_again(reports, stream)
         assert not by.invalid(again).size
         chances = np.where(np.arange(size) == size - 1, found.p, found.q)
