@@ -15,7 +15,7 @@ import pandas as pd
 from expectations.gate import Gate, exactly_once
 from expectations.hidden_gates import hidden_gates
 from expectations.number_gates import NumberEvidence, mean_p_values, number_gates, quantiles_usable
-from expectations.shared import enough_users, errors_usable, everyone_counted, kept, tails
+from expectations.shared import TRUTH_ALPHA, enough_users, errors_usable, everyone_counted, kept, partitions_once, tails
 from pldp.checks import unbiasedness
 from pldp.hidden_histogram import moment_test
 from pldp.inference import Histogram
@@ -24,8 +24,6 @@ from pldp.number_estimate import Distribution
 from pldp.plan import FAMILY, Plan
 from tasks.count import Support, Tally
 from tasks.estimate import LevelEstimates
-
-UNBIASED_ALPHA = 0.01
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ def histogram_gates(evidence: Evidence) -> tuple[Gate, ...]:
         errors_usable(evidence.rows, ("frequency", "ci_low", "ci_high", "unbiased_frequency"), "estimate"),
         *((quantiles_usable(plan, evidence.binned),) if any(a.probabilities for a in plan.attributes) else ()),
         domains_complete(plan, evidence.rows),
-        partitions_once(evidence),
+        counted_once(evidence),
         everyone_counted(
             [int(support.n.sum()) for support in evidence.supports], evidence.n_users, "Every attribute has"
         ),
@@ -166,18 +164,13 @@ def domains_complete(plan: Plan, rows: pd.DataFrame) -> Gate:
     )
 
 
-def partitions_once(evidence: Evidence) -> Gate:
-    hidden = evidence.plan.hidden is not None
-    expected = [
-        (attribute.name, level, partition)
-        for attribute in evidence.plan.attributes
-        for level in ((None,) if hidden else evidence.plan.levels)
-        for partition in range(evidence.partitions)
-    ]
-    return exactly_once(
-        "partitions_once",
-        f"Every partition of every attribute{'' if hidden else ' and level'} was counted exactly once.",
-        expected,
+def counted_once(evidence: Evidence) -> Gate:
+    plan = evidence.plan
+    levels = plan.levels if plan.hidden is None else (None,)
+    return partitions_once(
+        "attribute and level" if plan.hidden is None else "attribute",
+        ((attribute.name, level) for attribute in plan.attributes for level in levels),
+        evidence.partitions,
         ((tally.attribute, tally.level, tally.partition) for tally in evidence.tallies),
     )
 
@@ -195,7 +188,7 @@ def unbiased(evidence: Evidence, truth: dict[str, Floats]) -> Gate:
             for found, histogram in zip(evidence.estimates, evidence.histograms, strict=True)
         ]
     p_values += [] if evidence.numbers is None else mean_p_values(evidence.numbers)
-    bound = UNBIASED_ALPHA / len(p_values)
+    bound = TRUTH_ALPHA / len(p_values)
     return Gate(
         "unbiased",
         "The unbiased estimates differ from the truth by no more than their errors explain, all values jointly.",
@@ -203,5 +196,5 @@ def unbiased(evidence: Evidence, truth: dict[str, Floats]) -> Gate:
         (gxe.ExpectColumnValuesToBeBetween(column="p_value", min_value=bound),),
         observed=min(p_values),
         bound=bound,
-        false_alarm=UNBIASED_ALPHA,
+        false_alarm=TRUTH_ALPHA,
     )

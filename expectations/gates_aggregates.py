@@ -5,25 +5,20 @@ An evaluation adds one that looks at the truth, and may be wrong with the probab
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 
 import great_expectations.expectations as gxe
 import numpy as np
 import pandas as pd
 
 from expectations.gate import Gate, exactly_once
-from expectations.shared import enough_users, errors_usable, everyone_counted, kept, tails
+from expectations.shared import TRUTH_ALPHA, enough_users, errors_usable, everyone_counted, kept, partitions_once, tails
 from pldp.aggregates.budgets import TICK_BITS
 from pldp.aggregates.catalogue import Units
 from pldp.aggregates.checks import noise_tails
 from pldp.aggregates.plan import RESIDUAL, AggregatesPlan
 from pldp.aggregates.totals import Sums
 from tasks.aggregates.totals import ItemTally
-
-TRUTH_ALPHA = 0.01
-Spent = Iterable[tuple[Fraction, Fraction]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +44,12 @@ def aggregate_gates(evidence: ItemEvidence) -> tuple[Gate, ...]:
         optimal(plan),
         errors_usable(evidence.rows, ("total", "ci_low", "ci_high"), "total"),
         totals_complete(plan, evidence.rows),
-        partitions_once(evidence),
+        partitions_once(
+            "provider",
+            ((provider.name,) for provider in plan.providers),
+            evidence.partitions,
+            ((tally.provider, tally.partition) for tally in evidence.tallies),
+        ),
         everyone_counted(
             [int(sums.users.sum()) for sums in evidence.sums.values()], evidence.n_users, "Every provider has"
         ),
@@ -111,17 +111,6 @@ def totals_complete(plan: AggregatesPlan, rows: pd.DataFrame) -> Gate:
         "Every attribute's total towards every provider is published exactly once, and no other.",
         declared,
         zip(rows["provider"], rows["attribute"], strict=True),
-    )
-
-
-def partitions_once(evidence: ItemEvidence) -> Gate:
-    providers = evidence.plan.providers
-    expected = [(one.name, partition) for one in providers for partition in range(evidence.partitions)]
-    return exactly_once(
-        "partitions_once",
-        "Every partition of every provider was counted exactly once.",
-        expected,
-        ((tally.provider, tally.partition) for tally in evidence.tallies),
     )
 
 

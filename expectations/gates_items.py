@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from expectations.gate import Gate, exactly_once
-from expectations.shared import enough_users, errors_usable, everyone_counted, kept, tails
+from expectations.shared import TRUTH_ALPHA, enough_users, errors_usable, everyone_counted, kept, partitions_once, tails
 from pldp.items.checks import bernstein
 from pldp.items.levels import level_budgets
 from pldp.items.plan import Bits, ItemsPlan, OneValue, Sampled
@@ -23,8 +23,6 @@ from pldp.plan import FAMILY
 from tasks.items.count import Counted, Support
 from tasks.items.mine import Mined
 from tasks.items.truth import Truth
-
-TRUTH_ALPHA = 0.01
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,12 @@ def item_gates(evidence: RowEvidence) -> tuple[Gate, ...]:
         *((rules_usable(evidence.rules),) if _noisy(plan) and len(evidence.rules) else ()),
         items_complete(plan, evidence.itemsets),
         searched(evidence),
-        partitions_once(evidence),
+        partitions_once(
+            "level",
+            ((name,) for name in plan.level_names),
+            evidence.partitions,
+            ((file.level, file.partition) for file in evidence.files),
+        ),
         everyone_counted(
             [sum(int(support.n.sum()) for support in evidence.supports)], evidence.n_users, "All levels together have"
         ),
@@ -135,16 +138,6 @@ def searched(evidence: RowEvidence) -> Gate:
         (gxe.ExpectColumnValuesToBeBetween(column="length", min_value=1, max_value=evidence.plan.asked_length),),
         observed=float(reached),
         bound=float(evidence.plan.asked_length),
-    )
-
-
-def partitions_once(evidence: RowEvidence) -> Gate:
-    expected = [(level, partition) for level in evidence.plan.level_names for partition in range(evidence.partitions)]
-    return exactly_once(
-        "partitions_once",
-        "Every partition of every level was counted exactly once.",
-        expected,
-        ((file.level, file.partition) for file in evidence.files),
     )
 
 

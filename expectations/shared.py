@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import great_expectations.expectations as gxe
 import numpy as np
 import pandas as pd
 
-from expectations.gate import Gate
+from expectations.gate import Gate, exactly_once
 from pldp.exact import float_above, log_above, within
 
 Spent = Iterable[tuple[Fraction, Fraction]]
 """Worst-case ratios, and the budgets that bound them."""
+TRUTH_ALPHA = 0.01
+"""The chance that an evaluation's gate against the truth refuses what is correct."""
 
 
 def kept(name: str, sentence: str, spent: Spent) -> Gate:
@@ -42,6 +45,18 @@ def errors_usable(rows: pd.DataFrame, columns: Sequence[str], what: str, name: s
         ),
         observed=float(finite["standard_error"].min(skipna=False)),
         bound=0.0,
+    )
+
+
+def partitions_once(
+    whose: str, files: Iterable[tuple[Any, ...]], partitions: int, counted: Iterable[tuple[Any, ...]]
+) -> Gate:
+    """`files` tell what has one file a partition, `counted` which files were counted: the partition comes last."""
+    return exactly_once(
+        "partitions_once",
+        f"Every partition of every {whose} was counted exactly once.",
+        [(*file, partition) for file in files for partition in range(partitions)],
+        counted,
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from flows.forecast_shared import PlanForecast, refuse_target
 from pldp.aggregates.plan import AggregatesPlan
 from pldp.aggregates.totals import Sums, estimate_totals
-from pldp.errors import SpecError
 from pldp.exact import float_above
 from tasks.aggregates.file import AggregatesFile
 from tasks.aggregates.tables import item_budget_rows, loss_rows
@@ -19,11 +19,8 @@ SHOWN_PROFILES = 6
 
 
 @dataclass(frozen=True)
-class AggregatesForecast:
+class AggregatesForecast(PlanForecast):
     plan: AggregatesPlan
-    assumptions: tuple[str, ...]
-    notes: tuple[str, ...]
-    """What an author may not have meant: an epsilon that cannot be used, a default that is not the strictest."""
     budgets: pl.DataFrame
     errors: pl.DataFrame
     """Provider × attribute: the standard error of the total, and of one user's aggregate on average."""
@@ -31,14 +28,7 @@ class AggregatesForecast:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "name": self.plan.name,
-            "kind": self.plan.kind,
-            "plan_sha256": self.plan.sha256,
-            "plan": self.plan.model_dump(mode="json"),
-            "worst_total": float_above(self.plan.worst_total),
-            "expected_users": self.plan.expected_users,
-            "assumptions": self.assumptions,
-            "notes": self.notes,
+            **self.head(),
             "budgets": self.budgets.to_dicts(),
             "errors": self.errors.to_dicts(),
             "losses": self.losses.to_dicts(),
@@ -47,10 +37,7 @@ class AggregatesForecast:
 
 def forecast_aggregates(file: AggregatesFile, target_error: float | None = None) -> AggregatesForecast:
     """Predicted errors from the spec's assumptions; of the data, only the public catalogue is read."""
-    if target_error is not None:
-        raise SpecError(
-            "--target-error is for histograms: a total's error follows from the budgets in the plan. Nothing was run."
-        )
+    refuse_target(target_error, "a total's error follows from the budgets in the plan")
     plan = file.plan
     sizes, nothing = plan.expected_sizes(), np.zeros(len(plan.attributes), dtype=np.int64)
     frames = []
@@ -86,7 +73,7 @@ def _expected(plan: AggregatesPlan) -> str:
 
 
 def _notes(plan: AggregatesPlan) -> tuple[str, ...]:
-    """A few sentences; with many profiles, how many they are about."""
+    """An epsilon that cannot be used, a default that is not the strictest; with many profiles, how many it is about."""
     notes = []
     if plan.default != plan.least_profile:
         strictest = "no profile is that on every attribute" if plan.least_profile is None else plan.least_profile

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from pldp.errors import SpecError
+from flows.forecast_shared import PlanForecast, refuse_target
 from pldp.exact import float_above, log_above
 from pldp.items.plan import ItemsPlan, Sampled
 from pldp.items.predict import predicted_errors
@@ -16,10 +16,8 @@ from tasks.items.file import ItemsFile
 
 
 @dataclass(frozen=True)
-class ItemsForecast:
+class ItemsForecast(PlanForecast):
     plan: ItemsPlan
-    assumptions: tuple[str, ...]
-    notes: tuple[str, ...]
     levels: pl.DataFrame
     """What a whole row spends at each level; an infinite ε is null."""
     items: pl.DataFrame
@@ -29,16 +27,7 @@ class ItemsForecast:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "name": self.plan.name,
-            "kind": self.plan.kind,
-            "plan_sha256": self.plan.sha256,
-            "plan": self.plan.model_dump(mode="json"),
-            "protocol": self.plan.protocol,
-            "why": self.plan.why,
-            "worst_total": float_above(self.plan.worst_total),
-            "expected_users": self.plan.expected_users,
-            "assumptions": self.assumptions,
-            "notes": self.notes,
+            **self.head(protocol=self.plan.protocol, why=self.plan.why),
             "levels": self.levels.to_dicts(),
             "items": self.items.to_dicts(),
             "errors": self.errors.to_dicts(),
@@ -47,10 +36,7 @@ class ItemsForecast:
 
 def forecast_items(file: ItemsFile, target_error: float | None = None) -> ItemsForecast:
     """Predicted errors and exact budgets from the spec alone."""
-    if target_error is not None:
-        raise SpecError(
-            "--target-error is for histograms: compare the predicted errors of two budgets instead. Nothing was run."
-        )
+    refuse_target(target_error, "compare the predicted errors of two budgets instead")
     plan = file.plan
     statement = items_statement(plan, "", plan.expected_users)
     items = [{**row, **spent} for row in statement["items"] for spent in (row.pop("exact_epsilon"),)]

@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from pldp.fields import Model, Name, Ratio, Text, Value, Whole
 from pldp.spec import Gates, Intervals, Retention
-from pldp.spec_levels import MAX_BUDGET, MAX_USERS
+from pldp.spec_levels import ExpectedUsers, Spend, is_whole
 from pldp.spec_runner import Runner
 from pldp.spec_source import Csv, Table
 
@@ -25,9 +25,6 @@ PROFILE = "profile"
 
 Unit = Literal["item", "occurrence"]
 """What budgets protect; different units are never added."""
-
-Spend = Annotated[Ratio, Field(gt=0, le=MAX_BUDGET)]
-"""A budget. One of zero would tell nothing: leave the attribute or the provider out."""
 
 
 class Items(Table):
@@ -92,10 +89,7 @@ class Weighted(Model):
         return self
 
 
-class ExpectedItems(Model):
-    """What the plan may assume, since it never sees the data."""
-
-    users: Annotated[Whole, Field(ge=1, lt=MAX_USERS)] = 100_000
+class ExpectedItems(ExpectedUsers):
     profiles: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
 
 
@@ -184,7 +178,7 @@ class AggregatesSpec(Model):
             unknown = sorted(set(shares) - set(self.profiles))
             if unknown:
                 raise ValueError(f"expected.profiles names profiles that are not declared: {', '.join(unknown)}")
-            if abs(sum(shares.values(), Fraction()) - 1) > Fraction(1, 1000):
+            if not is_whole(shares.values()):
                 raise ValueError("expected.profiles must sum to 1")
         if self.intervals.target != "users":
             raise ValueError("intervals.target must be users: totals are those of the users of the release")

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from pldp.fields import Model, Name, Ratio, Text, Value, Whole
+from pldp.fields import Model, Name, Text, Value, Whole
 from pldp.items.levels import Scale
 from pldp.items.mining import MOST_LENGTH
 from pldp.spec import Gates, Intervals, Retention
-from pldp.spec_levels import MAX_BUDGET, MAX_USERS, check_shares
+from pldp.spec_levels import Expected, Shares, Spend, check_choices, check_shares, strictest
 from pldp.spec_runner import Runner
 from pldp.spec_source import Table
 
@@ -23,9 +23,6 @@ MAX_LEVELS = 100
 """Of sensitivity."""
 ALL = "all"
 """The one level of a release in which users have no choice."""
-
-Spend = Annotated[Ratio, Field(gt=0, le=MAX_BUDGET)]
-Share = Annotated[Ratio, Field(gt=0, le=1)]
 
 
 class Holdings(Table):
@@ -116,20 +113,17 @@ class Sensitivity(Model):
 class Choices(Model):
     """What a user may choose: shares of the budget. `missing` is the level of whoever states none."""
 
-    choices: Annotated[dict[Name, Share], Field(min_length=1, max_length=16)]
+    choices: Shares
     missing: Name | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if max(self.choices.values()) != 1:
-            raise ValueError("choices must give 1, the whole budget, to the weakest level: the rest is never spent")
-        if self.missing is not None and self.missing not in self.choices:
-            raise ValueError(f"missing must be one of choices (got {self.missing!r})")
+        check_choices(self.choices, self.missing)
         return self
 
     @property
     def default(self) -> str:
-        return self.missing or min(self.choices, key=lambda level: self.choices[level])
+        return self.missing or strictest(self.choices)
 
 
 class Itemsets(Model):
@@ -148,13 +142,6 @@ class Sampling(Model):
     padding: Annotated[Whole, Field(ge=1, le=1000)] = 8
     candidates: Annotated[Whole, Field(ge=1, le=2000)] = 64
     sets_padding: Annotated[Whole, Field(ge=1, le=1000)] = 4
-
-
-class ExpectedRows(Model):
-    """What the plan may assume, since it never sees the data."""
-
-    users: Annotated[Whole, Field(ge=1, lt=MAX_USERS)] = 100_000
-    levels: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
 
 
 def _shape(value: Any) -> str:
@@ -186,7 +173,7 @@ class ItemsSpec(Model):
     itemsets: Itemsets
     sampling: Sampling = Sampling()
     combination: Literal["oc+", "sum"] = "oc+"
-    expected: ExpectedRows = ExpectedRows()
+    expected: Expected = Expected()
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -49,23 +50,30 @@ def export_release(
             f"{folder}: {', '.join(present)} would be overwritten. Give another folder, or --force. "
             "Nothing was written."
         )
-    draft = folder / f".export-{os.getpid()}"
-    try:
-        draft.mkdir(parents=True)
+    with replacing(folder, names, "export", "Results are as they were.") as draft:
         for table, frame in tables.items():
             _WRITERS[kind](frame, draft / f"{table}.{kind}")
         if statement_path.exists():
             shutil.copyfile(statement_path, draft / statement_path.name)
+    return names
+
+
+@contextmanager
+def replacing(folder: Path, names: Sequence[str], what: str, kept: str) -> Iterator[Path]:
+    """A draft to write all names into before they replace those of the folder; `kept` says what a failure spares."""
+    draft = folder / f".{what}-{os.getpid()}"
+    try:
+        draft.mkdir(parents=True, mode=0o700)
+        yield draft
         for name in names:
             (draft / name).replace(folder / name)
     except OSError as error:
         raise RequestError(
-            f"{folder}: the export cannot be written ({error.strerror or 'input or output failed'}). "
-            "Check the folder. Results are as they were."
+            f"{folder}: the {what} cannot be written ({error.strerror or 'input or output failed'}). "
+            f"Check the folder. {kept}"
         ) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return names
 
 
 def read_tables(home: Path, wanted: str) -> tuple[str, dict[str, pl.DataFrame]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,18 +29,14 @@ def perturb(run: Run, level: str, batch: Sequence[int]) -> int:
     plan = run.plan
     code = plan.levels.index(level)
     drawn = 0
-    for partition in batch:
-        for level_field, attributes in _by_level_field(plan).items():
-            missing = [i for i in attributes if not _file(run, plan, i, level, partition).exists()]
-            if not missing:
-                continue
-            levels, values = _rows(run, partition, level_field, missing)
-            own = levels == code
-            for i in missing:
-                protocol = plan.attributes[i].levels[code].protocol
-                stream = run.stream(plan.attributes[i].name, level, partition)
-                reports = protocol.perturb(values[i][own], stream)
-                drawn += write_reports(_file(run, plan, i, level, partition), reports)
+    for partition, level_field, missing in _missing(run, plan, level, batch):
+        levels, values = _rows(run, partition, level_field, missing)
+        own = levels == code
+        for i in missing:
+            protocol = plan.attributes[i].levels[code].protocol
+            stream = run.stream(plan.attributes[i].name, level, partition)
+            reports = protocol.perturb(values[i][own], stream)
+            drawn += write_reports(_file(run, plan, i, level, partition), reports)
     return drawn
 
 
@@ -53,20 +49,25 @@ def perturb_hidden(run: Run, batch: Sequence[int]) -> int:
     """
     plan = run.plan
     drawn = 0
+    for partition, level_field, missing in _missing(run, plan, None, batch):
+        levels, values = _rows(run, partition, level_field, missing)
+        ruled = None if plan.one_level_for_all else plan.attributes[level_field].name
+        told = _level_reports(run, ruled, partition, levels)
+        for i in missing:
+            attribute = plan.attributes[i]
+            stream = run.stream(attribute.name, "hidden", partition)
+            reports = perturb_mixed(attribute.protocols, levels, values[i], stream)
+            drawn += write_reports(_file(run, plan, i, None, partition), reports, told)
+    return drawn
+
+
+def _missing(run: Run, plan: Plan, level: str | None, batch: Sequence[int]) -> Iterator[tuple[int, int, list[int]]]:
+    """Partition, level field, and those of the field's attributes whose reports are not committed yet."""
     for partition in batch:
         for level_field, attributes in _by_level_field(plan).items():
-            missing = [i for i in attributes if not _file(run, plan, i, None, partition).exists()]
-            if not missing:
-                continue
-            levels, values = _rows(run, partition, level_field, missing)
-            ruled = None if plan.one_level_for_all else plan.attributes[level_field].name
-            told = _level_reports(run, ruled, partition, levels)
-            for i in missing:
-                attribute = plan.attributes[i]
-                stream = run.stream(attribute.name, "hidden", partition)
-                reports = perturb_mixed(attribute.protocols, levels, values[i], stream)
-                drawn += write_reports(_file(run, plan, i, None, partition), reports, told)
-    return drawn
+            missing = [i for i in attributes if not _file(run, plan, i, level, partition).exists()]
+            if missing:
+                yield partition, level_field, missing
 
 
 def _rows(run: Run, partition: int, level_field: int, attributes: Sequence[int]) -> tuple[Values, dict[int, Values]]:

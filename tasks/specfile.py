@@ -43,38 +43,58 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class SpecFile:
-    """A valid spec, the plan it resolves to, and where its paths start."""
+class FiledSpec:
+    """A valid spec of whatever kind: what identifies it, and where its paths start."""
 
     path: Path
+
+    @property
+    def public(self) -> str:
+        """The spec as it is published, in JSON; it is also what identifies the spec."""
+        raise NotImplementedError
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.public.encode()).hexdigest()
+
+    def resolve(self, path: str) -> Path:
+        return resolve(self.path, path)
+
+
+@dataclass(frozen=True)
+class SpecFile(FiledSpec):
+    """A spec of histograms and the plan it resolves to."""
+
     spec: Spec
     plan: Plan
 
     @property
     def public(self) -> str:
-        """The spec as it is published, in JSON: files by their names, for where they lie is nobody's business.
-
-        It is also what identifies the spec, so that moving a file does not make another release of it.
-        """
         content = self.spec.model_dump(mode="json")
-        for holder in (content["source"], content["combination"]["reference"] or {}):
-            for key in {"path", "reports"} & set(holder):
-                holder[key] = None if holder[key] is None else Path(holder[key]).name
-        return json.dumps(content, ensure_ascii=False)
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.public.encode()).hexdigest()
+        return published(content, content["source"], content["combination"]["reference"])
 
     @property
     def source(self) -> Path:
         """The file of raw rows, or the folder of clients' reports."""
         return self.resolve(self.spec.source.path or self.spec.source.reports or "")
 
-    def resolve(self, path: str) -> Path:
-        """Paths in a spec are relative to the spec."""
-        # Path.resolve has an error of its own for a link to itself; the reader's is clearer.
-        return Path(os.path.realpath(self.path.parent / path))
+
+def resolve(spec: Path, path: str) -> Path:
+    """Paths in a spec are relative to the spec."""
+    # Path.resolve has an error of its own for a link to itself; the reader's is clearer.
+    return Path(os.path.realpath(spec.parent / path))
+
+
+def published(content: dict[str, Any], *holders: dict[str, Any] | None) -> str:
+    """A spec in JSON, the files of `holders` by their names: where they lie is nobody's business.
+
+    So moving a file does not make another release of the spec.
+    """
+    for holder in holders:
+        for key in ("path", "reports"):
+            if holder is not None and holder.get(key) is not None:
+                holder[key] = Path(holder[key]).name
+    return json.dumps(content, ensure_ascii=False)
 
 
 def load_spec(path: Path, source: Path | None = None, runner: Given = None) -> SpecFile:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 from pldp.errors import RequestError
+from tasks.export import replacing
 from tasks.home import Home
 from tasks.results import PublishedRelease, read_release
 
@@ -30,20 +30,9 @@ def hand_out(home: Path, wanted: str, provider: str, folder: Path, *, force: boo
     present = [name for name in names if (folder / name).exists()]
     if present and not force:
         raise RequestError(f"{folder}: {present[0]} would be overwritten. Give another folder, or --force. {_NOTHING}")
-    draft = folder / f".reports-{os.getpid()}"
-    try:
-        draft.mkdir(parents=True, mode=0o700)
+    with replacing(folder, names, "reports", "The release is as it was.") as draft:
         for file, name in zip(files, names, strict=True):
             shutil.copyfile(file, draft / name)
-        for name in names:
-            (draft / name).replace(folder / name)
-    except OSError as error:
-        raise RequestError(
-            f"{folder}: the reports cannot be written ({error.strerror or 'input or output failed'}). Check the "
-            "folder. The release is as it was."
-        ) from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return names
 
 

@@ -2,59 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from pldp.errors import SourceError, SpecError
+from pldp.errors import SpecError
 from pldp.items.plan import ItemsPlan
 from pldp.items.resolve import make_plan
 from pldp.items.values import exact_epsilon
 from pldp.spec_items import ItemList, ItemsSpec
-from tasks.aggregates.file import resolve
+from tasks.holdingsfile import HoldingsFile, read_holdings_spec
 from tasks.items.listed import read_items, scored_levels
-from tasks.specfile import NOTHING, Given, broken_rules, read_content
+from tasks.specfile import NOTHING, Given, published, resolve
 
 
 @dataclass(frozen=True)
-class ItemsFile:
-    """A valid spec, its items, the plan they resolve to, and where its paths start."""
+class ItemsFile(HoldingsFile):
+    """A valid spec and the plan that it and its items resolve to."""
 
-    path: Path
     spec: ItemsSpec
     plan: ItemsPlan
 
     @property
     def public(self) -> str:
-        """The spec as it is published, in JSON: files by their names, for where they lie is nobody's business."""
         content = self.spec.model_dump(mode="json")
+        items = content["items"] if isinstance(self.spec.items, ItemList) else None
         scores = (content["sensitivity"] or {}).get("scores")
-        for holder in (content["source"], content["users"], content["items"], scores):
-            if isinstance(holder, dict):
-                holder["path"] = Path(holder["path"]).name
-        return json.dumps(content, ensure_ascii=False)
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.public.encode()).hexdigest()
-
-    @property
-    def source(self) -> Path:
-        return resolve(self.path, self.spec.source.path)
-
-    @property
-    def users(self) -> Path | None:
-        return None if self.spec.users is None else resolve(self.path, self.spec.users.path)
+        return published(content, content["source"], content["users"], items, scores)
 
     @property
     def inputs(self) -> list[Path]:
         """Everything whose content makes another release."""
         asked = self.spec.sensitivity
-        public = [resolve(self.path, self.spec.items.path)] if isinstance(self.spec.items, ItemList) else []
-        scores = [] if asked is None or asked.scores is None else [resolve(self.path, asked.scores.path)]
+        public = [self.resolve(self.spec.items.path)] if isinstance(self.spec.items, ItemList) else []
+        scores = [] if asked is None or asked.scores is None else [self.resolve(asked.scores.path)]
         return [self.source, *public, *scores, *([] if self.users is None else [self.users])]
 
     def refuse_beyond_bound(self) -> None:
@@ -72,13 +52,7 @@ class ItemsFile:
 
 def load_items(path: Path, source: Path | None = None, runner: Given = None, *, evaluation: bool = False) -> ItemsFile:
     """Read and validate a spec and its items whole; `source` takes the place of the rows' path."""
-    content = read_content(path, source, runner)
-    try:
-        spec = ItemsSpec.model_validate(content)
-    except ValidationError as error:
-        raise broken_rules(path, error, content, ItemsSpec) from None
-    if spec.users is not None and not (users := resolve(path, spec.users.path)).is_file():
-        raise SourceError(f"{users}: no such file of users. Correct users.path in the spec. {NOTHING}")
+    spec = read_holdings_spec(ItemsSpec, path, source, runner)
     items = read_items(spec.items, resolve(path, spec.items.path)) if isinstance(spec.items, ItemList) else spec.items
     try:
         spec.check_items(items)

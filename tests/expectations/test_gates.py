@@ -16,8 +16,9 @@ import pytest
 from great_expectations import expectations as gxe
 
 from expectations.gate import Gate
-from expectations.gates import UNBIASED_ALPHA, Evidence, all_gates
+from expectations.gates import Evidence, all_gates
 from expectations.runner import Verdict, run_gates
+from expectations.shared import TRUTH_ALPHA
 from pldp.combine import estimate_levels
 from pldp.mechanisms.protocol import Floats
 from pldp.mechanisms.unary import BRR
@@ -81,7 +82,7 @@ def test_false_alarms_of_a_release_stay_within_the_family(good: Evidence, strict
         alarms = [gate.false_alarm for gate in all_gates(evidence)]
         assert sum(alarms) <= FAMILY == 1e-5
         assert all(alarm >= 0 for alarm in alarms)
-    assert all_gates(good)[-1].false_alarm == UNBIASED_ALPHA == 0.01
+    assert all_gates(good)[-1].false_alarm == TRUTH_ALPHA == 0.01
 
 
 def test_every_gate_is_a_sentence(good: Evidence) -> None:

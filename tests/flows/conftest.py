@@ -1,4 +1,4 @@
-"""One Prefect server for all tests of flows, and the command line as a function."""
+"""One Prefect server for all tests of flows, the command line as a function, and what releases of any kind must do."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import pytest
 
 from flows.cli import main
 from flows.release import Released, release
-from tests.people import make_people, world
+from tests.people import digests, make_people, world
 
+ROOT = Path(__file__).parents[2]
+DATA = ROOT.parent / "shared" / "data"
+"""Real data, beside the repository or not there."""
 PATIENCE = 180
 """Seconds until something that takes a few is given up."""
 
@@ -80,3 +83,44 @@ def finished(server: str, tmp_path_factory: pytest.TempPathFactory) -> Finished:
     done = release(spec, folder / "home")
     os.umask(before)
     return Finished(spec, folder / "home", done)
+
+
+def ended(spec: Path, status: str = "published") -> tuple[Path, str]:
+    """A release that ended so, and has its page: its home, beside the spec, and its id."""
+    home = spec.parent / "home"
+    done = release(spec, home)
+    assert done.status == status
+    assert done.page_problem is None
+    return home, done.release_id
+
+
+def resumes(home: Path, release_id: str) -> None:
+    """The same spec again is the same release, and draws nothing."""
+    before = digests(home / "reports")
+    again = release(home.parent / "spec.yaml", home)
+    assert (again.release_id, again.resumed) == (release_id, True)
+    assert digests(home / "reports") == before
+
+
+def broken_off(spec: Path, stage: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """A release that breaks off at a stage and is run again keeps what was drawn, and spends once.
+
+    How many report files there were when it broke off, and in the end.
+    """
+    home = spec.parent / "home"
+
+    def broken(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage, broken)
+        with pytest.raises(KeyboardInterrupt):
+            release(spec, home)
+    before = digests(home / "reports")
+    done = release(spec, home)
+    assert done.status == "published"
+    assert not done.resumed
+    after = digests(home / "reports")
+    assert {name: after[name] for name in before} == before
+    assert len((home / "ledger.jsonl").read_text().splitlines()) == 1
+    return len(before), len(after)

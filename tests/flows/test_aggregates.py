@@ -14,25 +14,19 @@ import pytest
 from flows.evaluate import evaluate
 from flows.options import out
 from flows.release import release
-from tests.flows.conftest import Pldp
+from tests.flows.conftest import DATA, ROOT, Pldp, broken_off, ended, resumes
 from tests.flows.searcher import files_under, find
 from tests.items import ATTRIBUTES, make_items, true_totals, world, write_spec
-from tests.people import digests, mode
+from tests.people import mode
 
 pytestmark = pytest.mark.usefixtures("server")
 
-ROOT = Path(__file__).parents[2]
-DATA = ROOT.parent / "shared" / "data"
 N_USERS = 1499
 
 
 @pytest.fixture(scope="module")
 def home(server: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    folder = tmp_path_factory.mktemp("aggregates")
-    done = release(world(folder, N_USERS), folder / "home")
-    assert done.status == "published"
-    assert done.page_problem is None
-    return folder / "home", done.release_id
+    return ended(world(tmp_path_factory.mktemp("aggregates"), N_USERS))
 
 
 def test_what_is_published(home: tuple[Path, str]) -> None:
@@ -70,45 +64,22 @@ def test_what_lies_where(home: tuple[Path, str]) -> None:
 
 
 def test_the_same_release_resumes(home: tuple[Path, str]) -> None:
-    root, release_id = home
-    before = digests(root / "reports")
-    again = release(root.parent / "spec.yaml", root)
-    assert (again.release_id, again.resumed) == (release_id, True)
-    assert digests(root / "reports") == before
+    resumes(*home)
 
 
 def test_a_release_that_broke_off_draws_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import flows.release as flow
-
-    spec, root = world(tmp_path, 200), tmp_path / "home"
-
-    def broken(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(flow, "publish", broken)
-        with pytest.raises(KeyboardInterrupt):
-            release(spec, root)
-    before = digests(root / "reports")
-    assert len(before) == 2
-    done = release(spec, root)
-    assert done.status == "published"
-    assert not done.resumed
-    assert digests(root / "reports") == before
-    assert len((root / "ledger.jsonl").read_text().splitlines()) == 1
+    assert broken_off(world(tmp_path, 200), "flows.release.publish", monkeypatch) == (2, 2)
 
 
 def test_a_refused_release_tells_what_it_spent(tmp_path: Path, pldp: Pldp, monkeypatch: pytest.MonkeyPatch) -> None:
     """And budgets of an item, of the same name, are told apart from those of an occurrence: never added."""
-    home = tmp_path / "home"
-    done = release(world(tmp_path, 30, gates={"minimum_users": 31}, count={"cap": 1}), home)
-    assert done.status == "refused"
-    assert done.page_problem is None
-    page = (tmp_path / "home" / "pages" / f"{done.release_id}.html").read_text()
+    spec = world(tmp_path, 30, gates={"minimum_users": 31}, count={"cap": 1})
+    home, release_id = ended(spec, "refused")
+    page = (home / "pages" / f"{release_id}.html").read_text()
     assert "up to ε = 5/2 of one item" in page
-    with duckdb.connect(str(tmp_path / "home" / "results.duckdb"), read_only=True) as results:
+    with duckdb.connect(str(home / "results.duckdb"), read_only=True) as results:
         assert results.sql("FROM aggregates").pl().is_empty()
-    refused = pldp("reports", done.release_id, tmp_path / "out", "--provider", "shop", "--home", home)
+    refused = pldp("reports", release_id, tmp_path / "out", "--provider", "shop", "--home", home)
     assert refused.code == 2
     assert "was refused (enough_users): no provider gets its reports. Nothing was written." in refused.err
     for seed in (1, 2):
@@ -159,6 +130,9 @@ def test_a_provider_gets_its_reports_and_nothing_else(home: tuple[Path, str], pl
         assert f"--provider must be one of release {release_id}'s: shop, ads (got {name!r})." in unknown.err
         assert "Nothing was written." in unknown.err
     assert len(files_under(tmp_path / "out")) == 1
+    failed = pldp("reports", "films", copy / "in", "--home", root, "--provider", "ads")
+    assert failed.code == 2
+    assert "the reports cannot be written (Not a directory). Check the folder. The release is as it was." in failed.err
 
 
 def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +166,9 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkey
     assert "ads: ε of one occurrence, spent of allowed, over 300 profiles" in many
     assert "median of 300" in many
     assert len(many.splitlines()) < 60
-    assert pldp("plan", spec, "--target-error", "0.1").code == 2
+    target = pldp("plan", spec, "--target-error", "0.1")
+    assert target.code == 2
+    assert "is for histograms: a total's error follows from the budgets in the plan." in target.err
     bad = pldp("release", write_spec(tmp_path, providers={"shop": {"epsilon": -1}}), "--home", tmp_path / "home")
     assert bad.code == 2
     assert "providers.shop.epsilon: input should be greater than 0 (got -1)" in bad.err

@@ -15,14 +15,13 @@ from pldp.errors import HomeError, SourceError, SpecError
 from tasks.home import Home
 from tasks.publish import publish
 from tasks.run import Run
-from tests.flows.conftest import Finished, Pldp
+from tests.flows.conftest import DATA, ROOT, Finished, Pldp
 from tests.flows.searcher import files_under
 from tests.people import digests, make_people, mode, partial_to_value, world
 
 pytestmark = pytest.mark.usefixtures("server")
 
-ROOT = Path(__file__).parents[2]
-ADULT = ROOT.parent / "shared" / "data" / "adult.data.gz"
+ADULT = DATA / "adult.data.gz"
 TRUTH = {"method": "op", "reference": {"kind": "truth"}}
 ALPHA = 1e-6
 

@@ -17,9 +17,9 @@ import yaml
 from flows.release import release
 from flows.sample import write_sample
 from tests.baskets import world as baskets
+from tests.flows.conftest import ROOT
 from tests.items import world
 
-ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "docs" / "analyst.md", ROOT / "docs" / "tables.md", ROOT / "README.md"]
 SHOWN = ("releases", "histograms", "level_estimates", "budgets", "validations")
 

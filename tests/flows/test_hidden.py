@@ -12,24 +12,19 @@ import pytest
 
 from flows.evaluate import evaluate
 from flows.release import release
-from tests.flows.conftest import Pldp
+from tests.flows.conftest import DATA, ROOT, Pldp, ended
 from tests.flows.searcher import files_under
 from tests.people import LEVELS, make_people, world
 
 pytestmark = pytest.mark.usefixtures("server")
 
-ROOT = Path(__file__).parents[2]
-ADULT = ROOT.parent / "shared" / "data" / "adult.data.gz"
+ADULT = DATA / "adult.data.gz"
 HIDDEN = {"column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}
 
 
 @pytest.fixture(scope="module")
 def home(server: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    folder = tmp_path_factory.mktemp("hidden")
-    done = release(world(folder, make_people(5000), levels=HIDDEN), folder / "home")
-    assert done.status == "published"
-    assert done.page_problem is None
-    return folder / "home", done.release_id
+    return ended(world(tmp_path_factory.mktemp("hidden"), make_people(5000), levels=HIDDEN))
 
 
 def test_what_is_published(home: tuple[Path, str]) -> None:

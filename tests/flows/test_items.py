@@ -17,24 +17,18 @@ from flows.evaluate import evaluate
 from flows.release import release
 from flows.render import show_evaluation
 from tests.baskets import ITEMS, make_rows, make_table, true_support, world, write_spec
-from tests.flows.conftest import Pldp
+from tests.flows.conftest import DATA, ROOT, Pldp, broken_off, ended, resumes
 from tests.flows.searcher import files_under, find
-from tests.people import digests, mode
+from tests.people import mode
 
 pytestmark = pytest.mark.usefixtures("server")
 
-ROOT = Path(__file__).parents[2]
-DATA = ROOT.parent / "shared" / "data"
 N_USERS = 3000
 
 
 @pytest.fixture(scope="module")
 def home(server: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    folder = tmp_path_factory.mktemp("items")
-    done = release(world(folder, N_USERS), folder / "home")
-    assert done.status == "published"
-    assert done.page_problem is None
-    return folder / "home", done.release_id
+    return ended(world(tmp_path_factory.mktemp("items"), N_USERS))
 
 
 def test_what_is_published(home: tuple[Path, str]) -> None:
@@ -105,44 +99,22 @@ def test_a_canary_item_is_nowhere(tmp_path: Path) -> None:
 
 
 def test_the_same_release_resumes(home: tuple[Path, str]) -> None:
-    root, release_id = home
-    before = digests(root / "reports")
-    again = release(root.parent / "spec.yaml", root)
-    assert (again.release_id, again.resumed) == (release_id, True)
-    assert digests(root / "reports") == before
+    resumes(*home)
 
 
 def test_a_release_that_broke_off_between_its_halves_draws_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first half of a sampled release is drawn once, and the second asked what the first half's reports say."""
-    spec, root = world(tmp_path, 400, protocol="sampling"), tmp_path / "home"
-
-    def broken(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("flows.items.choose_candidates", broken)
-        with pytest.raises(KeyboardInterrupt):
-            release(spec, root)
-    before = digests(root / "reports")
-    assert len(before) == 2
-    done = release(spec, root)
-    assert done.status == "published"
-    assert not done.resumed
-    after = digests(root / "reports")
-    assert {name: after[name] for name in before} == before
-    assert len(after) == 4
-    assert len((root / "ledger.jsonl").read_text().splitlines()) == 1
+    spec = world(tmp_path, 400, protocol="sampling")
+    assert broken_off(spec, "flows.items.choose_candidates", monkeypatch) == (2, 4)
 
 
 def test_a_refused_release_tells_what_it_spent(tmp_path: Path) -> None:
-    done = release(world(tmp_path, 30, gates={"minimum_users": 31}), tmp_path / "home")
-    assert done.status == "refused"
-    assert done.page_problem is None
-    page = (tmp_path / "home" / "pages" / f"{done.release_id}.html").read_text()
+    home, release_id = ended(world(tmp_path, 30, gates={"minimum_users": 31}), "refused")
+    page = (home / "pages" / f"{release_id}.html").read_text()
     assert "up to ε = 12 a user" in page
-    with duckdb.connect(str(tmp_path / "home" / "results.duckdb"), read_only=True) as results:
+    with duckdb.connect(str(home / "results.duckdb"), read_only=True) as results:
         assert results.sql("FROM itemsets").pl().is_empty()
 
 
@@ -175,7 +147,9 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkey
     plan = json.loads(pldp("plan", spec, "--json").out)
     stored = json.loads((root / "releases" / release_id / "privacy.json").read_text())["plan_sha256"]
     assert plan["plan_sha256"] == stored
-    assert pldp("plan", spec, "--target-error", "0.1").code == 2
+    target = pldp("plan", spec, "--target-error", "0.1")
+    assert target.code == 2
+    assert "is for histograms: compare the predicted errors of two budgets instead." in target.err
     for sections, told in (
         ({"itemsets": {"minimum_support": 0}}, "itemsets.minimum_support: input should be greater than 0 (got 0)"),
         ({"itemsets": {"minimum_support": 2}}, "itemsets.minimum_support: input should be less than or equal to 1"),

@@ -14,14 +14,13 @@ import pytest
 
 from flows.evaluate import evaluate
 from flows.release import release
-from tests.flows.conftest import Pldp
+from tests.flows.conftest import DATA, ROOT, Pldp, ended
 from tests.flows.searcher import files_under, find, in_bytes
 from tests.people import JOBS, make_people, world
 
 pytestmark = pytest.mark.usefixtures("server")
 
-ROOT = Path(__file__).parents[2]
-CENSUS = ROOT.parent / "shared" / "data" / "acs2017_county_data.csv.gz"
+CENSUS = DATA / "acs2017_county_data.csv.gz"
 N = 4001
 CANARY = "48271.90351"
 """Somebody's income, as nobody else writes it."""
@@ -66,11 +65,7 @@ def truth() -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def home(server: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    folder = tmp_path_factory.mktemp("numbers")
-    done = release(world(folder, numeric_people(), **MIXED), folder / "home")
-    assert done.status == "published"
-    assert done.page_problem is None
-    return folder / "home", done.release_id
+    return ended(world(tmp_path_factory.mktemp("numbers"), numeric_people(), **MIXED))
 
 
 def test_what_is_published(home: tuple[Path, str]) -> None:

@@ -1,0 +1,41 @@
+"""Spec files whose source says who has which item, maybe beside a table of users: kinds aggregates and items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from pldp.errors import SourceError
+from pldp.spec_aggregates import AggregatesSpec
+from pldp.spec_items import ItemsSpec
+from tasks.specfile import NOTHING, FiledSpec, Given, broken_rules, read_content, resolve
+
+S = TypeVar("S", AggregatesSpec, ItemsSpec)
+
+
+@dataclass(frozen=True)
+class HoldingsFile(FiledSpec):
+    spec: AggregatesSpec | ItemsSpec
+
+    @property
+    def source(self) -> Path:
+        return self.resolve(self.spec.source.path)
+
+    @property
+    def users(self) -> Path | None:
+        return None if self.spec.users is None else self.resolve(self.spec.users.path)
+
+
+def read_holdings_spec(kind: type[S], path: Path, source: Path | None, runner: Given) -> S:
+    """The spec alone, validated; that its users are missing is told by `plan` already, which reads nobody's choice."""
+    content = read_content(path, source, runner)
+    try:
+        spec = kind.model_validate(content)
+    except ValidationError as error:
+        raise broken_rules(path, error, content, kind) from None
+    if spec.users is not None and not (users := resolve(path, spec.users.path)).is_file():
+        raise SourceError(f"{users}: no such file of users. Correct users.path in the spec. {NOTHING}")
+    return spec
