@@ -111,7 +111,7 @@ def _run_hidden(unit: Unit, data: Data) -> list[Point]:
 def _run_leaks(unit: Unit, data: Data) -> list[Point]:
     epsilon = str(unit.arguments["epsilon"])
     return [
-        Point(place=LEAKS, panel=f"ε = {epsilon}", series=NAMES[name], x=str(k), value=leak(setting, name))
+        Point(place=LEAKS, panel=f"ε = {epsilon}", series=f"{NAMES[name]} reports", x=str(k), value=leak(setting, name))
         for k in _HIDDEN_SIZES
         for setting in [Setting.of(k, Fraction(epsilon), _EQUAL, _USERS[0])]
         for name in HIDING

@@ -17,7 +17,7 @@ from tasks.charts import INK, PALETTE, SHAPES, inline, plain, quiet_axis, render
 BARS = 2.0
 """Standard errors on either side of a point."""
 
-_LARGEST, _SMALLEST = 75, 25
+_LARGEST, _SMALLEST = 64, 28
 """Of marks, in square pixels."""
 
 _BLUE, _ORANGE, _GREEN, _PINK, _BROWN, _GREY = range(len(PALETTE))
@@ -59,6 +59,9 @@ LOOKS: dict[str, tuple[int, int]] = {
     "BRR, self-calibrated": (_BLUE, _DOWN),
     "OUE, self-calibrated": (_GREEN, _DOWN),
     "BRR, auem": (_PINK, _UP),
+    "k-RR reports": (_ORANGE, _SQUARE),
+    "BRR reports": (_BLUE, _DOWN),
+    "OUE reports": (_GREEN, _DOWN),
     "one budget, subset": (_GREY, _DIAMOND),
     "one budget, k-RR": (_GREY, _CIRCLE),
     # pmpm
