@@ -6,9 +6,10 @@ import difflib
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -17,8 +18,6 @@ from pldp.errors import SpecError
 from pldp.plan import Plan
 from pldp.resolve import make_plan
 from pldp.spec import Spec
-from pldp.spec_histograms import Binned, Category, Crosstab
-from pldp.spec_numbers import Number
 from tasks import plainyaml
 
 NOTHING = "Nothing was run."
@@ -206,14 +205,25 @@ def _lower(rule: str) -> str:
 
 def _known_keys(steps: list[Any], content: Any, root: type[BaseModel]) -> list[str]:
     """The keys a spec may have at this place, found by walking the model beside the content."""
-    model: Any = root
+    model, options = root, [root]
     for step in steps:
         content = content[step] if isinstance(content, dict | list) else None
-        if isinstance(step, int):
-            kind = content.get("kind") if isinstance(content, dict) else None
-            model = {"binned": Binned, "crosstab": Crosstab, "number": Number}.get(str(kind), Category)
-        else:
-            annotation = model.model_fields[step].annotation if step in model.model_fields else None
-            options = [annotation, *getattr(annotation, "__args__", ())]
-            model = next((o for o in options if isinstance(o, type) and issubclass(o, BaseModel)), model)
+        if step in model.model_fields:  # the place in a list is none
+            options = list(_models(model.model_fields[step].annotation))
+        model = max(options, key=lambda option: _fits(option, content), default=model)
     return list(model.model_fields)
+
+
+def _fits(model: type[BaseModel], content: Any) -> tuple[bool, int]:
+    """Of several that a place allows the author meant the one of this kind, else the one with most of these keys."""
+    keys = content if isinstance(content, dict) else {}
+    kinds = get_args(model.model_fields["kind"].annotation) if "kind" in model.model_fields else ()
+    return keys.get("kind") in kinds, len(set(keys) & set(model.model_fields))
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that an annotation allows, however deep in it."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)

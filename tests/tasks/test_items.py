@@ -58,6 +58,13 @@ def test_an_empty_item_is_a_user_without_items_and_a_row_without_user_is_quarant
     assert sorted(items for _, items in rows_of(spec, tmp_path / "home")) == [[], [1], [1]]
 
 
+def test_an_unknown_key_is_told_beside_those_of_its_own_section(tmp_path: Path) -> None:
+    for key, told in (("itme", "did you mean 'item'"), ("zzz", "known keys: csv, format, item, path")):
+        spec = world(tmp_path, 2, items={"path": "items.csv", key: "item"})
+        with pytest.raises(SpecError, match=rf"items\.{key} is not a key of the spec; {told}"):
+            load_items(spec)
+
+
 def test_whoever_states_no_level_has_the_strictest(tmp_path: Path) -> None:
     rows = pl.DataFrame({"user": ["a", "b", "c"], "item": ["milk"] * 3, "level": ["low", None, "wrong"]})
     spec = world(tmp_path, 3, rows, users=None, source={"path": "rows.parquet", "level": "level"})
