@@ -15,8 +15,8 @@ from pldp.mechanisms.protocol import PureProtocol
 from pldp.mechanisms.unary import BRR
 from pldp.papers import febsf
 from pldp.papers.compare import ALPHA, by_key, compare
-from pldp.papers.febsf_code import CODE, SHAPES, TWICE, em_by_bits, ppda_by_report
-from pldp.papers.febsf_draw import BUDGETS, TWO_BUDGETS, draw_table, points, shares_of
+from pldp.papers.febsf_code import CODE, SHAPES, TWICE, as_published, em_by_bits, ppda_by_report
+from pldp.papers.febsf_draw import BUDGETS, EPSILON_P, TWO_BUDGETS, draw_table, points, shares_of
 from pldp.papers.febsf_reasons import SQUARED
 from pldp.papers.model import Fact, Point, Unit
 from tasks.reproduce.facts import read_facts
@@ -134,6 +134,34 @@ def test_rcf_has_another_power_law(panel: str) -> None:
     assert explained(facts, coded(panel)) == ["another power law"] * 2
     usual = tuple(point for point in coded(panel) if not point.series.endswith(TWICE))
     assert explained(facts, usual) == [""] * 2
+
+
+@pytest.mark.parametrize(("times", "reason"), [(2, "another power law"), (1, "")])
+def test_ppda_of_education_has_another_power_law(times: int, reason: str) -> None:
+    """The twin has the exponent of the other methods."""
+    counts = febsf.counts_of(dataset("adult-education-named"))
+    found = ppda_by_report(counts, shares_of("power law", times=times), 150, np.random.default_rng(times))
+    made = points({f"PPDA{TWICE * (times - 1)}": found}, ("Figure 7", "Figure 8"), f"Education{CODE}", "power law")
+    places = ("Figure 7", "Figure 8")
+    facts = [f for place in places for f in facts_of("Education", "PPDA", place) if f.x == "power law"]
+    assert explained(facts, tuple(made)) == [reason] * 2
+
+
+def test_rcf_of_country_has_the_same_power_law() -> None:
+    """The doubled one is not offered where it is refuted."""
+    facts = [fact for fact in facts_of("Country", "RCF", "Figure 7") if fact.x == "power law"]
+    assert explained(facts, coded("Country")) == ["counties, not countries"]
+    doubled = tuple(point for point in coded("Country") if point.series.endswith(TWICE))
+    assert explained(facts, doubled) == [""]
+
+
+def test_with_equal_counties_the_em_stays_unexplained() -> None:
+    """The twin of the counts that fall: its number under the power law was not used to find them."""
+    facts = [fact for fact in facts_of("Country", "EMOA", "Figure 7") if fact.x == "power law"]
+    for counts, reason in ((febsf.COUNTIES, "counties, not countries"), (np.array([2346, 1326, *[870] * 7]), "")):
+        found = as_published(counts, shares_of("power law"), EPSILON_P, 4000, np.random.default_rng(1))
+        made = points({"EMOA": found["EMOA"]}, ("Figure 7", "Figure 8"), f"Country{CODE}", "power law")
+        assert explained(facts, tuple(made)) == [reason]
 
 
 def test_jobs_em_in_figure_8_is_of_another_run() -> None:
