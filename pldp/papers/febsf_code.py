@@ -84,7 +84,7 @@ def with_two_budgets(
 
 
 def ppda_by_report(counts: Counts, shares: Floats, repeats: int, rng: np.random.Generator, own: float = 0.5) -> Errors:
-    """Every report calibrated by its own number s of ones, E s = own + (k − 1) q: q̂ = (s − own) / (k − 2·own).
+    """Every report calibrated by its own number s of ones, as if E s = own + (k − 2·own) q: q̂ = (s − own)/(k − 2·own).
 
     Its estimate is (b − q̂) / (1 − 2q̂), which goes with 1 / (k − 2s); reports with s = k/2 are left out, the mean is
     scaled to one. With two values only reports of two equal bits are left: exactly an even split.
