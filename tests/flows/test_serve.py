@@ -134,7 +134,11 @@ def test_a_broken_source_is_told_without_its_data(serving: Serving) -> None:
 def test_cron_fires_and_its_slot_is_released_once(serving: Serving) -> None:
     serving.wait_for(serving.said("Serving", "good"))
     serving.wait_for(serving.said("slot", "published"))
-    run = next(r for r in serving.runs() if r["auto_scheduled"] and r["state_type"] == "COMPLETED")
+    # The command says so a moment before the server has noted the run's end.
+    ended = serving.wait_for(
+        lambda: [r for r in serving.runs() if r["auto_scheduled"] and r["state_type"] == "COMPLETED"]
+    )
+    run = ended[0]
     slot = run["expected_start_time"][:16] + "Z"
     spent = [spend for spend in serving.spends() if spend["slot"] == slot]
     assert len(spent) == 1
