@@ -18,6 +18,7 @@ from pldp.mechanisms.protocol import Counts
 from pldp.plan import AttributePlan, Plan
 from pldp.predict import (
     budget_for,
+    largest_error,
     level_costs,
     predict_hidden,
     predict_linear,
@@ -39,6 +40,10 @@ class Target:
     standard_error: float
     budget: float | None
     users: int | None
+    covers: tuple[str, ...]
+    """Which predicted errors must all reach it."""
+    largest: str
+    """The attribute whose error is the largest as the spec stands."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,8 @@ def forecast(file: SpecFile, target_error: float | None = None) -> Forecast:
     target = None
     if target_error is not None:
         budget = budget_for(lambda total: make_plan(file.spec, total), target_error)
-        target = Target(target_error, budget, users_for(plan, target_error))
+        largest, _ = largest_error(plan)
+        target = Target(target_error, budget, users_for(plan, target_error), _covered(plan), largest)
     costs = [
         {"attribute": attribute.name, **vars(cost)}
         for attribute in plan.attributes
@@ -107,6 +113,14 @@ def forecast(file: SpecFile, target_error: float | None = None) -> Forecast:
         worst_error=worst_error(plan),
         target=target,
     )
+
+
+def _covered(plan: Plan) -> tuple[str, ...]:
+    """What a target error is about, in the words of the answer."""
+    covered = ["the typical share of every histogram"] if plan.attributes else []
+    if plan.numbers is not None:
+        covered.append("every mean as a share of its bounds")
+    return tuple(covered)
 
 
 def _errors(plan: Plan, attribute: AttributePlan, sizes: Counts) -> list[dict[str, Any]]:

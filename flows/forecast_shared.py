@@ -35,4 +35,4 @@ class PlanForecast:
 
 def refuse_target(target_error: float | None, instead: str) -> None:
     if target_error is not None:
-        raise SpecError(f"--target-error is for histograms: {instead}. Nothing was run.")
+        raise SpecError(f"--target-error is for histograms and means: {instead}. Nothing was run.")

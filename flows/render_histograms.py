@@ -139,10 +139,13 @@ def _show_target(out: Console, found: Forecast) -> None:
         return
     users, total = found.plan.expected_users, float(found.plan.total)
     budget = "no budget up to 1000" if target.budget is None else f"a total budget of {target.budget:.4g}"
+    asked = found.plan.numbers is not None and any(q.kind == "distribution" for q in found.plan.numbers.questions)
+    unsearched = " Quantiles have no predicted error: they were not searched for." if asked else ""
     people = "no number of users" if target.users is None else f"{target.users:,} users"
     out.print(
-        f"A standard error of {target.standard_error:g} on every attribute takes {budget} with {users:,} users, "
-        f"or {people} at a budget of {total:g}. The spec as it stands reaches {found.worst_error:.4g}.",
+        f"A standard error of {target.standard_error:g} on {' and '.join(target.covers)} takes {budget} with "
+        f"{users:,} users, or {people} at a budget of {total:g}. The spec as it stands reaches "
+        f"{found.worst_error:.4g} ({target.largest}).{unsearched}",
         highlight=False,
     )
 

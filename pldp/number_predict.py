@@ -64,10 +64,13 @@ def predict_mean(plan: NumbersPlan, asked: int, method: str, sizes: Counts) -> f
     return math.sqrt(max(variance, 0.0))
 
 
-def worst_mean(plan: NumbersPlan, sizes: Counts) -> float:
-    """The largest standard error over attributes, as a share of an attribute's range."""
-    means = [i for i, question in enumerate(plan.questions) if question.kind == MEAN]
-    return max(predict_mean(plan, i, plan.estimator, sizes) for i in means) / 2
+def mean_shares(plan: NumbersPlan, sizes: Counts) -> dict[str, float]:
+    """By attribute the standard error of its mean, as a share of the attribute's range."""
+    return {
+        question.attribute: predict_mean(plan, i, plan.estimator, sizes) / 2
+        for i, question in enumerate(plan.questions)
+        if question.kind == MEAN
+    }
 
 
 def considered_noise(budget: Fraction, second_moment: float) -> dict[str, float]:

@@ -23,7 +23,7 @@ from pldp.likelihood import MOST_VALUES, table_blocks
 from pldp.mechanisms.krr import KRR
 from pldp.mechanisms.protocol import Counts, Floats
 from pldp.mixture import correct_em
-from pldp.number_predict import worst_mean
+from pldp.number_predict import mean_shares
 from pldp.plan import AttributePlan, HiddenPlan, Plan
 from pldp.simulate import draw_levels, draw_support, whole_counts
 
@@ -120,18 +120,28 @@ def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> t
 
 
 def worst_error(plan: Plan, users: int | None = None) -> float:
-    """The largest typical standard error over attributes, before post-processing.
+    return largest_error(plan, users)[1]
+
+
+def largest_error(plan: Plan, users: int | None = None) -> tuple[str, float]:
+    """The attribute of the largest typical standard error, and that error, before post-processing.
 
     Of `oc+` where the method has no formula; where levels are hidden, of the method or else of `auem`. The error of a
-    mean counts as a share of its range.
+    mean counts as a share of its range; quantiles have no prediction and do not enter.
     """
-    if plan.hidden is not None:
-        found = [predict_hidden(a, plan.hidden, plan.expected_sizes(users), a.frequencies) for a in plan.attributes]
-        return max(typical(errors.get(plan.recipe.method, errors["auem"])) for errors in found)
-    method = plan.recipe.method if plan.recipe.method in LINEAR_METHODS else "oc+"
     sizes = plan.expected_sizes(users)
-    errors = [typical(predict_linear(a, method, sizes, a.frequencies)) for a in plan.attributes]
-    return max([*errors, *([] if plan.numbers is None else [worst_mean(plan.numbers, sizes)])])
+    errors = {}
+    for attribute in plan.attributes:
+        if plan.hidden is not None:
+            found = predict_hidden(attribute, plan.hidden, sizes, attribute.frequencies)
+            error = found.get(plan.recipe.method, found["auem"])
+        else:
+            method = plan.recipe.method if plan.recipe.method in LINEAR_METHODS else "oc+"
+            error = predict_linear(attribute, method, sizes, attribute.frequencies)
+        errors[attribute.name] = typical(error)
+    if plan.numbers is not None:
+        errors |= mean_shares(plan.numbers, sizes)
+    return max(errors.items(), key=lambda found: found[1])
 
 
 def users_for(plan: Plan, target: float) -> int | None:

@@ -19,6 +19,14 @@ from tasks.numbers import NumberResults, number_budget_rows
 if TYPE_CHECKING:
     from expectations.runner import Verdict
 
+_BUDGETS = (
+    dict.fromkeys(("attribute", "level", "unit", "mechanism"), pl.String)
+    | dict.fromkeys(("nominal_epsilon", "exact_epsilon", "level_leak", "share"), pl.Float64)
+    | {"n_users": pl.Int64}
+    | dict.fromkeys(("noise_own", "noise_other", "covariance_slope", "covariance_base"), pl.Float64)
+)
+"""All columns, whatever the plan has: numbers alone have no moments and no leak, and these are null."""
+
 
 def histogram_rows(plan: Plan, supports: tuple[Support, ...], histograms: tuple[Histogram, ...]) -> pl.DataFrame:
     shares = ("frequency", "standard_error", "ci_low", "ci_high", "count", "unbiased_frequency")
@@ -115,8 +123,7 @@ def budget_rows(
                 }
             )
     rows += number_budget_rows(plan, numbers)
-    noise = dict.fromkeys(("level_leak", "noise_own", "noise_other", "covariance_slope", "covariance_base"), pl.Float64)
-    return pl.DataFrame(rows, schema_overrides={**noise, "n_users": pl.Int64}, infer_schema_length=None)
+    return pl.DataFrame(rows, schema=_BUDGETS)
 
 
 def validation_rows(verdicts: tuple[Verdict, ...]) -> pl.DataFrame:

@@ -168,7 +168,7 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkey
     assert len(many.splitlines()) < 60
     target = pldp("plan", spec, "--target-error", "0.1")
     assert target.code == 2
-    assert "is for histograms: a total's error follows from the budgets in the plan." in target.err
+    assert "is for histograms and means: a total's error follows from the budgets in the plan." in target.err
     bad = pldp("release", write_spec(tmp_path, providers={"shop": {"epsilon": -1}}), "--home", tmp_path / "home")
     assert bad.code == 2
     assert "providers.shop.epsilon: input should be greater than 0 (got -1)" in bad.err

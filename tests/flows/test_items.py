@@ -149,7 +149,7 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkey
     assert plan["plan_sha256"] == stored
     target = pldp("plan", spec, "--target-error", "0.1")
     assert target.code == 2
-    assert "is for histograms: compare the predicted errors of two budgets instead." in target.err
+    assert "is for histograms and means: compare the predicted errors of two budgets instead." in target.err
     for sections, told in (
         ({"itemsets": {"minimum_support": 0}}, "itemsets.minimum_support: input should be greater than 0 (got 0)"),
         ({"itemsets": {"minimum_support": 2}}, "itemsets.minimum_support: input should be less than or equal to 1"),

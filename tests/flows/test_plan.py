@@ -1,0 +1,98 @@
+"""`pldp plan` on every example spec that is shipped, and what a target error covers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.flows.conftest import ROOT, Pldp
+
+SHIPPED = sorted((ROOT / "data").glob("*.yaml"))
+
+
+@pytest.fixture(params=SHIPPED, ids=lambda path: path.stem)
+def example(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """An example beside the public files that it names."""
+    spec = tmp_path / request.param.name
+    shutil.copyfile(request.param, spec)
+    content = yaml.safe_load(spec.read_text())
+    if "catalogue" in content:
+        rows = [f"{number},{attribute}" for number, attribute in enumerate(content["attributes"])]
+        (tmp_path / content["catalogue"]["path"]).write_text("\n".join(["item,attribute", *rows]))
+    return spec
+
+
+def test_every_example_is_planned(example: Path, pldp: Pldp) -> None:
+    shown = pldp("plan", example)
+    assert shown.code == 0, shown.err
+    told = json.loads(pldp("plan", example, "--json").out)
+    assert told["name"] in shown.out
+    assert told["worst_total"] > 0
+
+
+def test_a_target_error_is_searched_for_or_refused(example: Path, pldp: Pldp) -> None:
+    said = pldp("plan", example, "--target-error", "0.05", "--json")
+    if "kind" in yaml.safe_load(example.read_text()):
+        assert said.code == 2
+        assert "--target-error is for histograms and means" in said.err
+        return
+    assert said.code == 0, said.err
+    target = json.loads(said.out)["target"]
+    assert target["budget"] > 0
+    assert target["users"] > 0
+    assert target["covers"]
+
+
+MIXED = {
+    "name": "mixed",
+    "source": {"path": "x.csv", "one_row_per_user": True},
+    "budget": {"total": 2},
+    "levels": {"choices": {"all": 1}},
+    "expected": {"users": 1000},
+}
+SEX = {"name": "sex", "values": ["f", "m"]}
+INCOME = {"name": "income", "kind": "number", "bounds": [0, 100_000]}
+
+
+@pytest.mark.parametrize(
+    ("share", "largest"), [("1/20", "income"), ("19/20", "sex")], ids=["few for numbers", "few for shares"]
+)
+def test_a_target_covers_shares_and_means(share: str, largest: str, tmp_path: Path, pldp: Pldp) -> None:
+    """Plugged back, the answer's budget and users bring the larger of both errors to the target, means by range."""
+
+    def planned(*options: object, **sections: object) -> dict[str, object]:
+        spec = tmp_path / "mixed.yaml"
+        content = {**MIXED, "attributes": [SEX, INCOME], "numbers": {"share": share}, **sections}
+        spec.write_text(yaml.safe_dump(content))
+        found: dict[str, object] = json.loads(pldp("plan", spec, "--json", *options).out)
+        return found
+
+    def errors(found: dict[str, object]) -> dict[str, float]:
+        shares = {r["attribute"]: r["standard_error"] for r in found["errors"] if r["method"] == "oc+"}  # type: ignore[attr-defined]
+        means = {r["attribute"]: r["standard_error"] / 1e5 for r in found["means"] if r["published"]}  # type: ignore[attr-defined]
+        return shares | means
+
+    target = planned("--target-error", 0.02)["target"]
+    assert isinstance(target, dict)
+    assert target["largest"] == largest
+    assert target["covers"] == ["the typical share of every histogram", "every mean as a share of its bounds"]
+    for sections in ({"budget": {"total": target["budget"]}}, {"expected": {"users": target["users"]}}):
+        reached = errors(planned(**sections))
+        assert max(reached.values()) == pytest.approx(0.02, rel=1e-3)
+        assert max(reached, key=lambda name: reached[name]) == largest
+
+
+def test_the_answer_says_what_was_searched(tmp_path: Path, pldp: Pldp) -> None:
+    spec = tmp_path / "mixed.yaml"
+    spec.write_text(yaml.safe_dump({**MIXED, "attributes": [SEX, {**INCOME, "quantiles": [0.5]}]}))
+    said = " ".join(pldp("plan", spec, "--target-error", "0.02").out.split())
+    assert "0.02 on the typical share of every histogram and every mean as a share of its bounds takes" in said
+    assert "Quantiles have no predicted error: they were not searched for." in said
+    spec.write_text(yaml.safe_dump({**MIXED, "attributes": [SEX]}))
+    said = " ".join(pldp("plan", spec, "--target-error", "0.02").out.split())
+    assert "0.02 on the typical share of every histogram takes" in said
+    assert "Quantiles" not in said
