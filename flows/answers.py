@@ -9,11 +9,11 @@ from decimal import Decimal
 from typing import Any, TextIO
 
 from rich.console import Console
-from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
 from tasks.analyst import Answer
+from tasks.terminal import visible
 
 _WIDEST = 100_000
 
@@ -22,9 +22,9 @@ def show_answer(out: Console, answer: Answer) -> None:
     table = Table()
     for place, column in enumerate(answer.columns):
         numeric = all(_is_number(row[place]) for row in answer.rows)
-        table.add_column(escape(column), justify="right" if numeric else "left")
+        table.add_column(column, justify="right" if numeric else "left")
     for row in answer.rows:
-        table.add_row(*(escape(_cell(value)) for value in row))
+        table.add_row(*(_cell(value) for value in row))
     if Measurement.get(out, out.options.update(max_width=_WIDEST), table).maximum <= out.width:
         out.print(table)
     else:
@@ -41,14 +41,21 @@ def _show_records(out: Console, answer: Answer) -> None:
         record.add_column(no_wrap=True)
         record.add_column(overflow="fold")
         for column, value in zip(answer.columns, row, strict=True):
-            record.add_row(escape(column), escape(_cell(value)))
+            record.add_row(column, _cell(value))
         out.print(record)
 
 
 def write_csv(stream: TextIO, answer: Answer) -> None:
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(answer.columns)
-    writer.writerows([str(value).lower() if isinstance(value, bool) else value for value in row] for row in answer.rows)
+    writer.writerow([visible(column) for column in answer.columns])
+    writer.writerows([_csv_cell(value) for value in row] for row in answer.rows)
+
+
+def _csv_cell(value: Any) -> Any:
+    """Text is made harmless even here: CSV is looked at in terminals too. JSON has it exactly."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if _is_number(value) else visible(str(value))
 
 
 def as_plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,12 +60,10 @@ def main() -> None:
         sys.exit(130)
     except Exception as error:
         # The message of a foreign exception may quote data; its type may not.
-        err.print(
-            f"[bold red]Error:[/] {type(error).__name__}. `pldp releases` lists what was published. "
-            "Set PLDP_DEBUG=1 for details."
-        )
+        lists = "`pldp releases` lists what was published. Set PLDP_DEBUG=1 for details."
+        _say("Error:", "bold red", f"{type(error).__name__}. {lists}")
         if os.environ.get("PLDP_DEBUG"):
-            raise
+            err.print(traceback.format_exc(), highlight=False, soft_wrap=True)
         sys.exit(3)
 
 
@@ -207,7 +206,6 @@ def _prepare(home: Path, spec: Path, runner: Given = None, *, evaluation: bool =
 
 
 def _say(label: str, style: str, message: str) -> None:
-    """A message is no markup, whatever brackets a path or a key in it has."""
     err.print(Text.assemble((label, style), f" {message}"), soft_wrap=True)
 
 

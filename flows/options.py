@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-out = Console()
-err = Console(stderr=True)
+from tasks.terminal import SafeConsole
+
+out = SafeConsole()
+err = SafeConsole(stderr=True)
 
 ReleaseArgument = Annotated[str, typer.Argument(metavar="RELEASE", help="A release id, or a name: its newest release.")]
 HomeOption = Annotated[Path, typer.Option("--home", envvar="PLDP_HOME", help="Where vault, reports and results live.")]

@@ -18,6 +18,7 @@ from tasks import words
 from tasks.failures import Failure
 from tasks.home import Home
 from tasks.results import PublishedRelease
+from tasks.terminal import styled
 
 if TYPE_CHECKING:
     from flows.evaluate import Evaluated
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: bool = False) -> None:
     row = found.releases.to_dicts()[0]
     state = "is there already; nothing was drawn" if resumed else row["status"]
-    out.print(f"[bold]{found.release_id}[/] {state} — {row['n_users']:,} users, {row['created_at']:%Y-%m-%d %H:%M} UTC")
+    when = f"{row['created_at']:%Y-%m-%d %H:%M} UTC"
+    out.print(styled(found.release_id, "bold"), f"{state} — {row['n_users']:,} users, {when}")
     for table in _tables(found):
         out.print(table)
     show_validations(out, found)
@@ -58,7 +60,7 @@ def _tables(found: PublishedRelease) -> Iterator[Table]:
 
 
 def show_evaluation(out: Console, done: Evaluated, show_study: Callable[[Console, Evaluated], None]) -> None:
-    out.print(f"[bold]{done.evaluation_id}[/] — {done.n_users:,} users; never published")
+    out.print(styled(done.evaluation_id, "bold"), f"— {done.n_users:,} users; never published")
     show_study(out, done)
     out.print(gates_table([vars(verdict) for verdict in done.verdicts]))
     out.print(f"Kept in {done.folder / 'evaluation.duckdb'} (0700)", highlight=False, soft_wrap=True)
@@ -67,7 +69,7 @@ def show_evaluation(out: Console, done: Evaluated, show_study: Callable[[Console
 def show_validations(out: Console, found: PublishedRelease) -> None:
     out.print(gates_table(found.validations.to_dicts()))
     if not found.plan_matches:
-        out.print("[bold red]The stored plan does not have the published hash.[/]")
+        out.print(styled("The stored plan does not have the published hash.", "bold red"))
 
 
 def gates_table(rows: list[dict[str, Any]]) -> Table:
@@ -77,7 +79,7 @@ def gates_table(rows: list[dict[str, Any]]) -> Table:
     table.add_column("sentence", ratio=1)
     table.add_column("false alarm", justify="right")
     for row in rows:
-        mark = "[green]✓[/]" if row["passed"] else "[bold red]✗[/]"
+        mark = styled("✓", "green") if row["passed"] else styled("✗", "bold red")
         alarm = f"≤ {row['false_alarm']:.0e}" if row["false_alarm"] else "never"
         table.add_row(mark, row["gate"], row["sentence"], alarm)
     return table

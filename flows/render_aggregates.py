@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+
+from tasks.terminal import styled
 
 if TYPE_CHECKING:
     from flows.evaluate import Evaluated
@@ -34,7 +35,7 @@ def totals_tables(rows: pl.DataFrame) -> list[Table]:
             share = "" if row["share"] is None else f"{row['share']:.1%} ± {row['share_error']:.1%}"
             interval = f"{row['ci_low']:,.0f} – {row['ci_high']:,.0f}"
             numbers = f"{row['total']:,.0f}", f"{row['standard_error']:,.0f}"
-            table.add_row(escape(row["attribute"]), *numbers, interval, share, bar)
+            table.add_row(row["attribute"], *numbers, interval, share, bar)
         tables.append(table)
     return tables
 
@@ -55,14 +56,15 @@ def budget_tables(rows: pl.DataFrame) -> list[Table]:
             if many:
                 pairs = pl.concat([pairs.min(), pairs.median(), pairs.max()])
             cells = (f"{spent:.4f} of {allowed:.4f}" for spent, allowed in pairs.iter_rows())
-            table.add_row(escape(str(attribute)), *cells)
+            table.add_row(str(attribute), *cells)
         tables.append(table)
     return tables
 
 
 def show_aggregates_forecast(out: Console, found: AggregatesForecast) -> None:
     plan = found.plan
-    out.print(f"[bold]{plan.name}[/]: up to ε = {float(plan.worst_total):g} of one {plan.unit}, all providers together")
+    spent = f"up to ε = {float(plan.worst_total):g} of one {plan.unit}, all providers together"
+    out.print(styled(plan.name, "bold") + f": {spent}")
     for line in (*(f"assumed: {text}" for text in found.assumptions), *(f"note: {text}" for text in found.notes)):
         out.print(f"  {line}", highlight=False, markup=False)
     for table in budget_tables(found.budgets):
@@ -76,7 +78,7 @@ def show_aggregates_forecast(out: Console, found: AggregatesForecast) -> None:
     for (attribute,), part in found.errors.group_by("attribute", maintain_order=True):
         known = {row["provider"]: row for row in part.iter_rows(named=True)}
         cells = [f"{known[name][field]:,.4g}" for name in providers for field in ("standard_error", "one_user")]
-        errors.add_row(escape(str(attribute)), *cells)
+        errors.add_row(str(attribute), *cells)
     out.print(errors)
     out.print(_losses(found.losses))
 
@@ -89,7 +91,7 @@ def show_aggregates_study(out: Console, done: Evaluated) -> None:
             table.add_column(column, justify="right")
         for row in part.iter_rows(named=True):
             table.add_row(
-                escape(row["attribute"]),
+                row["attribute"],
                 f"{row['total']:,.0f}",
                 f"{row['truth']:,.0f}",
                 f"{row['standard_error']:,.0f}",

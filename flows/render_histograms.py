@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from flows.render_numbers import mechanisms_table, predicted_means, sampling_table, studied_means
+from tasks.terminal import styled
 
 if TYPE_CHECKING:
     from flows.evaluate import Evaluated
@@ -39,11 +39,11 @@ def _histogram(attribute: str, rows: pl.DataFrame) -> Table:
     for row in top.iter_rows(named=True):
         bar = "█" * max(0, round(_BAR * row["frequency"] / largest))
         interval = f"{row['ci_low']:.2%} – {row['ci_high']:.2%}"
-        faint = "" if row["reliable"] else "[dim]"
+        faint = "" if row["reliable"] else "dim"
         share, error = f"{row['frequency']:.2%}", f"{row['standard_error']:.2%}"
-        table.add_row(f"{faint}{escape(row['value'])}", share, error, interval, f"{faint}{bar}")
+        table.add_row(styled(row["value"], faint), share, error, interval, styled(bar, faint))
     if rows.height > top.height:
-        table.add_row(f"[dim]… {rows.height - top.height} more", "", "", "", "")
+        table.add_row(styled(f"… {rows.height - top.height} more", "dim"), "", "", "", "")
     return table
 
 
@@ -75,7 +75,7 @@ def budgets_table(rows: pl.DataFrame) -> Table:
 
 
 def show_forecast(out: Console, found: Forecast) -> None:
-    out.print(f"[bold]{found.plan.name}[/]: total budget {float(found.plan.total):g} a {found.plan.unit}")
+    out.print(styled(found.plan.name, "bold") + f": total budget {float(found.plan.total):g} a {found.plan.unit}")
     for assumption in found.assumptions:
         out.print(f"  assumed: {assumption}", highlight=False)
     out.print(budgets_table(found.budgets))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+
+from tasks.terminal import styled
 
 if TYPE_CHECKING:
     from flows.evaluate import Evaluated
@@ -38,7 +39,7 @@ def itemset_tables(itemsets: pl.DataFrame, rules: pl.DataFrame) -> Iterator[Tabl
             numbers = f"{row['support']:.2%}", f"{row['standard_error']:.2%}"
             table.add_row(_names(row["items"]), *numbers, interval, f"{row['probability_frequent']:.0%}", bar)
         if rows.height > top.height:
-            table.add_row(f"[dim]… {rows.height - top.height} more", "", "", "", "", "")
+            table.add_row(styled(f"… {rows.height - top.height} more", "dim"), "", "", "", "", "")
         yield table
     if not rules.is_empty():
         yield _rules(rules)
@@ -59,13 +60,14 @@ def _rules(rules: pl.DataFrame) -> Table:
 
 
 def _names(items: list[str]) -> str:
-    return escape(" + ".join(items))
+    return " + ".join(items)
 
 
 def show_items_forecast(out: Console, found: ItemsForecast) -> None:
     plan = found.plan
     why = f"protocol {plan.protocol}: {plan.why}"
-    out.print(f"[bold]{plan.name}[/]: up to ε = {float(plan.worst_total):g} a {plan.unit}; {why}", highlight=False)
+    spent = f"up to ε = {float(plan.worst_total):g} a {plan.unit}"
+    out.print(styled(plan.name, "bold") + f": {spent}; {why}", highlight=False)
     lines = (*(f"assumed: {text}" for text in found.assumptions), *(f"note: {text}" for text in found.notes))
     for line in lines:
         out.print(f"  {line}", highlight=False, markup=False)
@@ -99,9 +101,9 @@ def _item_table(rows: pl.DataFrame) -> Table:
         table.add_column(level, justify="right")
     for row in rows.head(SHOWN_SETS).iter_rows(named=True):
         own = [str(row["sensitivity"])] if "sensitivity" in row else []
-        table.add_row(escape(row["item"]), *own, *(_epsilon(row[level]) for level in levels))
+        table.add_row(row["item"], *own, *(_epsilon(row[level]) for level in levels))
     if rows.height > SHOWN_SETS:
-        table.add_row(f"[dim]… {rows.height - SHOWN_SETS} more", *([""] * (len(table.columns) - 1)))
+        table.add_row(styled(f"… {rows.height - SHOWN_SETS} more", "dim"), *([""] * (len(table.columns) - 1)))
     return table
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pldp.errors import PldpError
 from tasks.home import Home
+from tasks.terminal import visible
 
 COMMAND = "PLDP_ON_FAILURE"
 """The operator's command travels in the environment: as a flow's parameter, whoever reaches the server could set it."""
@@ -34,7 +35,7 @@ class Failure:
 
 def say(message: str) -> None:
     """A line for the log of whoever serves."""
-    print(message, file=sys.stderr, flush=True)
+    print(visible(message), file=sys.stderr, flush=True)
 
 
 def describe(cause: object) -> tuple[str, str]:
@@ -72,7 +73,7 @@ def _append(path: Path, line: str) -> None:
 
 
 def _run(command: str, failure: Failure) -> None:
-    environment = os.environ | {"PLDP_MESSAGE": f"{failure.spec}, slot {failure.slot}: {failure.message}"}
+    environment = os.environ | {"PLDP_MESSAGE": visible(f"{failure.spec}, slot {failure.slot}: {failure.message}")}
     try:
         # A session of its own, so that what the command started ends with it.
         process = subprocess.Popen(  # noqa: S603 — the operator's own command line
