@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="pldp",
-    help="Release statistics under personalised, multi-level local differential privacy.",
+    help="Release statistics with personalised, multi-level differential privacy by local noise.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,  # they print local variables, which may be somebody's data

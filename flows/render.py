@@ -33,6 +33,8 @@ def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: 
         out.print(table)
     show_validations(out, found)
     places = Home(home)
+    if found.statement and "model" in found.statement:
+        out.print(f"Model     {found.statement['model']}", highlight=False, soft_wrap=True)
     out.print(f"Results   {places.results}   (DuckDB; start with the views latest_*)", highlight=False, soft_wrap=True)
     page = places.pages / f"{found.release_id}.html"
     if page.exists():

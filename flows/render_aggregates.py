@@ -8,6 +8,7 @@ import polars as pl
 from rich.console import Console
 from rich.table import Table
 
+from pldp.trust import OPERATED
 from tasks.terminal import styled
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def show_aggregates_forecast(out: Console, found: AggregatesForecast) -> None:
     plan = found.plan
     spent = f"up to ε = {float(plan.worst_total):g} of one {plan.unit}, all providers together"
     out.print(styled(plan.name, "bold") + f": {spent}")
+    out.print(f"  model: {OPERATED.name}", highlight=False)
     for line in (*(f"assumed: {text}" for text in found.assumptions), *(f"note: {text}" for text in found.notes)):
         out.print(f"  {line}", highlight=False, markup=False)
     for table in budget_tables(found.budgets):

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.render_numbers import mechanisms_table, predicted_means, sampling_table, studied_means
+from pldp.trust import trust_model
 from tasks.terminal import styled
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def budgets_table(rows: pl.DataFrame) -> Table:
 
 def show_forecast(out: Console, found: Forecast) -> None:
     out.print(styled(found.plan.name, "bold") + f": total budget {float(found.plan.total):g} a {found.plan.unit}")
+    out.print(f"  model: {trust_model(found.plan.perturbed_by).name}", highlight=False)
     for assumption in found.assumptions:
         out.print(f"  assumed: {assumption}", highlight=False)
     out.print(budgets_table(found.budgets))

@@ -9,6 +9,7 @@ import polars as pl
 from rich.console import Console
 from rich.table import Table
 
+from pldp.trust import OPERATED
 from tasks.terminal import styled
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def show_items_forecast(out: Console, found: ItemsForecast) -> None:
     why = f"protocol {plan.protocol}: {plan.why}"
     spent = f"up to ε = {float(plan.worst_total):g} a {plan.unit}"
     out.print(styled(plan.name, "bold") + f": {spent}; {why}", highlight=False)
+    out.print(f"  model: {OPERATED.name}", highlight=False)
     lines = (*(f"assumed: {text}" for text in found.assumptions), *(f"note: {text}" for text in found.notes))
     for line in lines:
         out.print(f"  {line}", highlight=False, markup=False)

@@ -8,16 +8,12 @@ from typing import Any
 from pldp.exact import float_above, log_above
 from pldp.plan import Plan
 from pldp.statement_numbers import attribute_statements, numbers_statement, public_sentences, worst_exact
-
-_HOLDERS = {
-    "vault": "whoever holds the vault keeps it: perturbation happens there, on behalf of the users",
-    "clients": "users' own clients perturbed as the plan says; raw values never came here",
-}
+from pldp.trust import trust_model
 
 
 def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, Any]:
     """What is promised to whom, exactly; nothing in it depends on anybody's values."""
-    worst_ratio, numbers = Fraction(1), plan.numbers
+    worst_ratio, numbers, model = Fraction(1), plan.numbers, trust_model(plan.perturbed_by)
     for attribute in plan.attributes:
         worst_ratio *= max(level.protocol.worst_ratio for level in attribute.levels)
     exact = log_above(worst_ratio) if plan.attributes else 0.0
@@ -27,7 +23,8 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
         "release_id": release_id,
         "name": plan.name,
         "plan_sha256": plan.sha256,
-        "guarantee": "local differential privacy, personalised by level",
+        "guarantee": model.guarantee("personalised by level"),
+        **model.statement(),
         "unit": plan.unit,
         "neighbours": "two values of one user's row, at the same chosen levels",
         "n_users": n_users,
@@ -74,7 +71,7 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
             "this statement, the spec and the plan",
         ],
         "assumptions": [
-            _HOLDERS[plan.perturbed_by],
+            model.holder,
             *(["levels are chosen independently of the value, and told as the plan says"] if plan.hidden else []),
             "every user answers once",
             "every further release of the same users spends its own budget on top of this one"

@@ -23,6 +23,7 @@ from pldp.inference import estimate_histogram
 from pldp.mechanisms.protocol import Counts, PureProtocol, Reports
 from pldp.plan import AttributePlan, Plan
 from pldp.recycle import RecycledBRR, RecycledKRR, clear
+from pldp.trust import trust_model
 from tasks.count import Support
 from tasks.home import Home
 from tasks.perturb import read_reports, write_reports
@@ -163,6 +164,7 @@ def _statement(
             )
     return {
         "release_id": release_id,
+        **trust_model(plan.perturbed_by).statement(),
         "cleared_up_to": float_above(budget),
         "meaning": "every report behind these estimates keeps at most this budget towards whoever sees no others",
         "worst_total": {"exact_epsilon": log_above(worst)},

@@ -10,6 +10,7 @@ import numpy as np
 
 from pldp.aggregates.plan import AggregatesPlan, ProviderPlan
 from pldp.exact import float_above, log_above
+from pldp.trust import OPERATED
 
 LISTED_PROFILES = 100
 """Profiles that the statement lists one by one; the plan and the table budgets have them all."""
@@ -25,7 +26,8 @@ def aggregates_statement(plan: AggregatesPlan, release_id: str, n_users: int) ->
         "name": plan.name,
         "kind": plan.kind,
         "plan_sha256": plan.sha256,
-        "guarantee": f"local differential privacy of {one}, personalised by attribute and by provider",
+        "guarantee": OPERATED.guarantee(f"of {one}, personalised by attribute and by provider"),
+        **OPERATED.statement(),
         "unit": plan.unit,
         "neighbours": _neighbours(plan.cap),
         "replacing": f"{one} for another, at the same profile, is a step out and a step in: up to twice a provider's "
@@ -53,7 +55,7 @@ def aggregates_statement(plan: AggregatesPlan, release_id: str, n_users: int) ->
             "this statement, the spec and the plan",
         ],
         "assumptions": [
-            "whoever holds the vault keeps it: perturbation happens there, on behalf of the users",
+            OPERATED.holder,
             f"the unit is {one}: nothing is promised about the number of a user's items, about groups of them, or "
             f"about whether somebody is a user; k of them spend up to k times as much",
             "profiles are chosen independently of the items",

@@ -8,6 +8,7 @@ from typing import Any
 from pldp.exact import float_above, log_above
 from pldp.items.plan import Bits, ItemLevel, ItemsPlan, OneValue, Sampled
 from pldp.items.values import ValueChannel
+from pldp.trust import OPERATED
 
 
 def items_statement(plan: ItemsPlan, release_id: str, n_users: int) -> dict[str, Any]:
@@ -21,7 +22,8 @@ def items_statement(plan: ItemsPlan, release_id: str, n_users: int) -> dict[str,
         "name": plan.name,
         "kind": plan.kind,
         "plan_sha256": plan.sha256,
-        "guarantee": f"local differential privacy of a user's {'value' if one else 'whole row of items'}",
+        "guarantee": OPERATED.guarantee(f"of a user's {'value' if one else 'whole row of items'}"),
+        **OPERATED.statement(),
         "unit": plan.unit,
         "neighbours": f"any two {'values' if one else 'rows of items'} of a user, at the same level",
         "n_users": n_users,
@@ -43,7 +45,7 @@ def items_statement(plan: ItemsPlan, release_id: str, n_users: int) -> dict[str,
             "this statement, the spec and the plan",
         ],
         "assumptions": [
-            "whoever holds the vault keeps it: perturbation happens there, on behalf of the users",
+            OPERATED.holder,
             *(["levels are chosen independently of the items"] * (len(plan.levels) > 1 and plan.combination == "oc+")),
             "every further release of the same users spends its own budget on top of this one",
         ],
