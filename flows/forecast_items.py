@@ -11,7 +11,7 @@ from flows.forecast_shared import PlanForecast, refuse_target
 from pldp.exact import float_above, log_above
 from pldp.items.plan import ItemsPlan, Sampled
 from pldp.items.predict import predicted_errors
-from pldp.items.statement import items_statement
+from pldp.items.statement import item_ratios, items_statement
 from tasks.items.file import ItemsFile
 
 
@@ -22,6 +22,8 @@ class ItemsForecast(PlanForecast):
     """What a whole row spends at each level; an infinite ε is null."""
     items: pl.DataFrame
     """The exact ε of one item at each level; empty where users are sampled."""
+    sensitivities: pl.DataFrame
+    """Sensitivity × level: the most that one of its items spends, and the odds that this is; empty without any."""
     errors: pl.DataFrame
     """By length: the predicted standard error at the minimum support, of a typical set and of the noisiest."""
 
@@ -30,6 +32,7 @@ class ItemsForecast(PlanForecast):
             **self.head(protocol=self.plan.protocol, why=self.plan.why),
             "levels": self.levels.to_dicts(),
             "items": self.items.to_dicts(),
+            "sensitivities": self.sensitivities.to_dicts(),
             "errors": self.errors.to_dicts(),
         }
 
@@ -59,8 +62,32 @@ def forecast_items(file: ItemsFile, target_error: float | None = None) -> ItemsF
             schema_overrides={"exact_epsilon": pl.Float64},
         ),
         pl.DataFrame(items, infer_schema_length=None),
+        _sensitivities(plan),
         pl.DataFrame([asdict(row) for row in predicted_errors(plan)]),
     )
+
+
+def _sensitivities(plan: ItemsPlan) -> pl.DataFrame:
+    """What each sensitivity gets, the least sensitive first; an infinite ε is null, and so are its odds."""
+    rows: list[dict[str, object]] = []
+    for sensitivity in sorted(set(plan.sensitivity or ())):
+        members = [i for i, level in enumerate(plan.sensitivity or ()) if level == sensitivity]
+        for level in plan.levels:
+            ratios = item_ratios(level.way) or ()
+            spent = [ratio for i in members if (ratio := ratios[i]) is not None]
+            worst = max(spent) if len(spent) == len(members) else None
+            rows.append(
+                {
+                    "sensitivity": sensitivity,
+                    "items": len(members),
+                    "level": level.level,
+                    "exact_epsilon": None if worst is None else log_above(worst),
+                    "odds": None if worst is None else float_above(worst),
+                }
+            )
+    types = (pl.Int64, pl.Int64, pl.String, pl.Float64, pl.Float64)
+    names = ("sensitivity", "items", "level", "exact_epsilon", "odds")
+    return pl.DataFrame(rows, schema=dict(zip(names, types, strict=True)))
 
 
 def _assumptions(plan: ItemsPlan) -> tuple[str, ...]:

@@ -82,6 +82,8 @@ def show_items_forecast(out: Console, found: ItemsForecast) -> None:
             row["level"], f"{row['given']:.4g}", _epsilon(row["exact_epsilon"]), f"{row['bound']:.4g}", row["mechanism"]
         )
     out.print(levels)
+    if not found.sensitivities.is_empty():
+        out.print(_sensitivity_table(found.sensitivities))
     errors = Table(title=f"Predicted standard error at a support of {plan.minimum_support:.2%}", title_justify="left")
     errors.add_column("sets of", justify="right")
     for column in ("typical", "noisiest items"):
@@ -91,6 +93,23 @@ def show_items_forecast(out: Console, found: ItemsForecast) -> None:
     out.print(errors)
     if not found.items.is_empty():
         out.print(_item_table(found.items))
+
+
+def _sensitivity_table(rows: pl.DataFrame) -> Table:
+    """One row per sensitivity, one pair of columns per level."""
+    levels = rows["level"].unique(maintain_order=True).to_list()
+    table = Table(
+        title="What each sensitivity gets (odds: how many times likelier a report can be if one item were another way)",
+        title_justify="left",
+    )
+    for column in ("sensitivity", "items", *(f"{what} {escape(level)}" for level in levels for what in ("ε", "odds"))):
+        table.add_column(column, justify="right")
+    for (sensitivity, items), part in rows.group_by("sensitivity", "items", maintain_order=True):
+        cells = []
+        for row in part.iter_rows(named=True):
+            cells += [_epsilon(row["exact_epsilon"]), "any" if row["odds"] is None else f"{row['odds']:.3g}"]
+        table.add_row(str(sensitivity), str(items), *cells)
+    return table
 
 
 def _item_table(rows: pl.DataFrame) -> Table:

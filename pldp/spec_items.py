@@ -82,12 +82,17 @@ class Collected(Model):
 
 
 class Sensitivity(Model):
-    """Levels of items, 0 (open) to `of` − 1 (the most sensitive): declared, or from raw scores in an evaluation."""
+    """Levels of items, 0 to `of` − 1 (the most sensitive): declared, or from raw scores in an evaluation.
+
+    `split` says how protocol bounded shares a row's bound: `capped` keeps each item within aprr's promise to its level
+    and shares the rest for least error, `proportional` gives ε in proportion to `of` − level.
+    """
 
     of: Annotated[Whole, Field(ge=2, le=MAX_LEVELS)]
     levels: dict[Value, Annotated[Whole, Field(ge=0)]] | None = None
     scores: Scores | None = None
     collected: Collected | None = None
+    split: Literal["capped", "proportional"] = "capped"
 
     @model_validator(mode="after")
     def _given(self) -> Self:
@@ -199,6 +204,16 @@ class ItemsSpec(Model):
             raise ValueError(
                 "protocol: sampling treats all items alike: leave out sensitivity and weights, or use bounded"
             )
+        if self.sensitivity is not None and self.sensitivity.split == "proportional":
+            if self.holds == "one" or self.protocol == "aprr":
+                raise ValueError(
+                    "sensitivity.split: proportional goes with protocol: bounded and holds: many, where a row's bound "
+                    "is split between items"
+                )
+            if self.weights is not None:
+                raise ValueError(
+                    "weights go with sensitivity.split: capped: a proportional split leaves nothing to share by them"
+                )
         if self.protocol != "aprr" and self.bound != self.budget.total:
             raise ValueError("budget.bound goes with protocol: aprr; others keep the total exactly")
         choices = self.levels.choices

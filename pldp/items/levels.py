@@ -126,6 +126,11 @@ def level_budgets(n_levels: int, epsilon: Fraction) -> tuple[Fraction | None, ..
     return (None, *(weight * epsilon for weight in reversed(level_weights(n_levels))))
 
 
+def item_promises(n_levels: int, epsilon: Fraction) -> tuple[Fraction | None, ...]:
+    """What aprr promises the "1" of a binary attribute of each level, ε_l / 3; None for level 0, promised nothing."""
+    return tuple(None if own is None else own * (1 - ZERO_SHARE) for own in level_budgets(n_levels, epsilon))
+
+
 def declared_levels(levels: Sequence[int], n_levels: int) -> Levels:
     """Levels given directly, checked."""
     check_levels(n_levels)

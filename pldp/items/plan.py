@@ -13,6 +13,7 @@ from pydantic import Field
 from pldp.exact import within
 from pldp.fields import Frozen, Ratio
 from pldp.items.channels import ItemChannels
+from pldp.items.levels import item_promises, level_budgets
 from pldp.items.mining import Search
 from pldp.items.sampling import SetSampling
 from pldp.items.values import ValueChannel
@@ -134,7 +135,9 @@ class ItemsPlan(Frozen):
     """Why this protocol, in a sentence."""
     n_levels: int | None
     sensitivity: tuple[int, ...] | None
-    """Levels of the items, 0 open; None where all are alike."""
+    """Levels of the items, 0 the least; None where all are alike."""
+    split: Literal["capped", "proportional"] | None = None
+    """How protocol bounded shares a row's bound between sensitivities; None where there is nothing to share so."""
     origin: Origin | None
     levels: tuple[ItemLevel, ...]
     """From the strictest to the weakest."""
@@ -170,6 +173,20 @@ class ItemsPlan(Frozen):
     @property
     def keeps_bounds(self) -> bool:
         return all(level.keeps_bound for level in self.levels)
+
+    def promises(self, level: ItemLevel) -> tuple[Fraction, ...] | None:
+        """The most that the exact ε of each item may be at a level; None where sensitivity promises nothing.
+
+        A value's is aprr's ε_l, an item's what the split says; the whole bound where aprr leaves level 0 open.
+        """
+        if self.sensitivity is None or self.n_levels is None or self.protocol != "bounded":
+            return None
+        if self.split == "proportional":
+            parts = [self.n_levels - own for own in self.sensitivity]
+            return tuple(level.budget * part / sum(parts) for part in parts)
+        budgets = level_budgets if self.holds == "one" else item_promises
+        promised = [level.budget if own is None else own for own in budgets(self.n_levels, level.budget)]
+        return tuple(promised[own] for own in self.sensitivity)
 
     @cached_property
     def search(self) -> Search:

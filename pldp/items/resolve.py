@@ -6,7 +6,7 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Literal
 
-from pldp.items.allocation import RowWish, bounded_items
+from pldp.items.allocation import RowWish, bounded_items, split_capped, split_proportional, symmetric_items
 from pldp.items.bounded import Wish, bounded_channel
 from pldp.items.channels import ItemChannels
 from pldp.items.levels import level_budgets
@@ -60,6 +60,7 @@ def _plan(
         why=why,
         n_levels=None if asked is None else asked.of,
         sensitivity=sensitivity,
+        split=None if asked is None or protocol != "bounded" or spec.holds == "one" else asked.split,
         origin=None
         if asked is None or asked.collected is None
         else Origin(release=asked.collected.release, epsilon=asked.collected.epsilon),
@@ -94,9 +95,6 @@ def _way(
 ) -> Bits | OneValue | Sampled:
     weights = tuple(1.0 if spec.weights is None else spec.weights[item] for item in items)
     n_levels = 2 if spec.sensitivity is None else spec.sensitivity.of
-    # What aprr promises an item of each level; an open one is bounded by the row alone.
-    promised = [total if own is None else min(own, total) for own in level_budgets(n_levels, total)]
-    caps = None if sensitivity is None else tuple(promised[level] for level in sensitivity)
     if protocol == "sampling":
         sets = None
         if spec.itemsets.length > 1:
@@ -106,12 +104,19 @@ def _way(
         if protocol == "aprr":
             value = ValueChannel.aprr(sensitivity or (), n_levels, total)
         else:
-            value = bounded_channel(Wish.of(weights, total if caps is None else caps))
+            # What aprr promises a value of each level; one of level 0 is bounded by the total.
+            promised = [total if own is None else min(own, total) for own in level_budgets(n_levels, total)]
+            budgets = total if sensitivity is None else tuple(promised[level] for level in sensitivity)
+            value = bounded_channel(Wish.of(weights, budgets))
         return OneValue(redraw=value.redraw, mass=value.mass)
     if protocol == "aprr":
         bits = ItemChannels.aprr(sensitivity or (), n_levels, total)
+    elif sensitivity is None or spec.sensitivity is None:
+        bits = bounded_items(RowWish(weights, total))
+    elif spec.sensitivity.split == "proportional":
+        bits = symmetric_items(split_proportional(total, sensitivity, n_levels), total)
     else:
-        bits = bounded_items(RowWish(weights, total, caps))
+        bits = symmetric_items(split_capped(total, sensitivity, n_levels, weights), total)
     return Bits(keep_zero=bits.keep_zero, keep_one=bits.keep_one)
 
 

@@ -96,3 +96,17 @@ def test_the_answer_says_what_was_searched(tmp_path: Path, pldp: Pldp) -> None:
     said = " ".join(pldp("plan", spec, "--target-error", "0.02").out.split())
     assert "0.02 on the typical share of every histogram takes" in said
     assert "Quantiles" not in said
+
+
+def test_the_basket_example_tells_what_each_sensitivity_gets(pldp: Pldp) -> None:
+    """Its row is one that a person would accept, and the more sensitive an item the less of it is told."""
+    basket = ROOT / "data" / "basket.yaml"
+    told = json.loads(pldp("plan", basket, "--json").out)
+    assert told["worst_total"] <= 4
+    rows = {row["sensitivity"]: row for row in told["sensitivities"]}
+    assert [rows[level]["items"] for level in range(5)] == [4, 2, 2, 2, 1]
+    assert [round(rows[level]["exact_epsilon"], 3) for level in range(5)] == [0.422, 0.422, 0.400, 0.267, 0.133]
+    assert [round(rows[level]["odds"], 2) for level in range(5)] == [1.53, 1.53, 1.49, 1.31, 1.14]
+    shown = pldp("plan", basket).out
+    assert "What each sensitivity gets" in shown
+    assert "1.14" in shown

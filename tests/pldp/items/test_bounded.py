@@ -13,16 +13,24 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from pldp.exact import SCALE, exp_below, within
-from pldp.items.allocation import RowWish, bounded_items, noise, split_row
+from pldp.items.allocation import (
+    RowWish,
+    bounded_items,
+    noise,
+    split_capped,
+    split_proportional,
+    split_row,
+    symmetric_items,
+)
 from pldp.items.allocation import predicted_error as row_error
 from pldp.items.bounded import Wish, bounded_channel, keeps_bounds, predicted_error
 from pldp.items.channels import ItemChannels
-from pldp.items.levels import Floats
+from pldp.items.levels import Floats, levels_from_frequency
 from pldp.items.reconstruct import reconstruct
 from pldp.items.values import ValueChannel
 from pldp.randomness import Keystream
 from tests.pldp.items.test_channels import brute_ratio, law
-from tests.pldp.items.world import EPSILON
+from tests.pldp.items.world import EPSILON, SIZES
 from tests.pldp.world import z_bound
 
 WEIGHTS = st.lists(st.sampled_from((0.01, 0.1, 0.5, 1.0, 3.0)), min_size=3, max_size=6)
@@ -196,6 +204,81 @@ def test_caps_are_kept_and_what_they_leave_goes_to_others() -> None:
     assert budgets[0] == Fraction(1, 2)
     assert float(budgets[1]) == pytest.approx(2.75, rel=1e-6)
     assert sum(split_row(RowWish((1.0, 1.0), Fraction(6), (Fraction(1), Fraction(2))))) == 3
+
+
+BASKET = levels_from_frequency(np.arange(11, 0, -1), SIZES)
+"""aprr Table 2: 4, 2, 2, 2 and 1 of the 11 items in levels 0 to 4."""
+SPLITS = {
+    ("capped", 4): (0.422, 0.422, 0.400, 0.267, 0.133),
+    ("capped", 9): (0.950, 0.950, 0.900, 0.600, 0.300),
+    ("capped", 22): (2.32, 2.32, 2.20, 1.47, 0.733),
+    ("proportional", 4): (0.513, 0.410, 0.308, 0.205, 0.103),
+    ("proportional", 9): (1.154, 0.923, 0.692, 0.462, 0.231),
+    ("proportional", 22): (2.82, 2.26, 1.69, 1.13, 0.564),
+}
+
+
+@pytest.mark.parametrize(("split", "bound"), SPLITS)
+def test_what_each_sensitivity_gets_on_basket(split: str, bound: int) -> None:
+    """The figures of docs/items.md, 5, and what telling items apart costs in mean variance against an equal split."""
+    share = split_capped if split == "capped" else split_proportional
+    budgets = share(Fraction(bound), BASKET, 5)
+    by_level = [float(budgets[BASKET.index(level)]) for level in range(5)]
+    assert by_level == pytest.approx(SPLITS[split, bound], abs=0.005 if bound == 22 else 0.0005)
+    assert len(set(zip(BASKET, budgets, strict=True))) == 5, "items of one sensitivity get the same"
+    assert bound - Fraction(1, 10**9) < sum(budgets) <= bound, "all of the bound, and nothing above"
+    mean = float(noise(np.array([float(budget) for budget in budgets])).mean())
+    low, high = (1.6, 1.8) if split == "capped" else (2.3, 2.8)
+    assert low <= round(mean / float(noise(np.array(bound / 11))), 1) <= high
+
+
+@settings(max_examples=100)
+@given(
+    st.integers(2, 8).flatmap(
+        lambda n_levels: st.tuples(
+            st.just(n_levels),
+            st.lists(st.tuples(st.integers(0, n_levels - 1), st.floats(0.01, 100)), min_size=1, max_size=12),
+        )
+    ),
+    st.fractions(Fraction(1, 2), 30, max_denominator=50),
+    st.sampled_from(["capped", "weighted", "proportional"]),
+)
+def test_a_more_sensitive_item_never_gets_more(
+    given_items: tuple[int, list[tuple[int, float]]], bound: Fraction, split: str
+) -> None:
+    """Whatever bound, levels and weights: the order of sensitivity, the item's cap and the row's bound, all exactly."""
+    n_levels, items = given_items
+    levels = tuple(level for level, _ in items)
+    if split == "proportional":
+        budgets = split_proportional(bound, levels, n_levels)
+    else:
+        weights = [weight for _, weight in items] if split == "weighted" else None
+        budgets = split_capped(bound, levels, n_levels, weights)
+        for budget, level in zip(budgets, levels, strict=True):
+            assert level == 0 or budget <= Fraction(2 * (n_levels - level), 3 * n_levels * (n_levels - 1)) * bound
+    assert sum(budgets) <= bound
+    pairs = list(zip(levels, budgets, strict=True))
+    assert all(mine <= other for (level, mine), (below, other) in product(pairs, pairs) if level > below)
+    channels = symmetric_items(budgets, bound)
+    ratio = channels.row_ratio()
+    assert ratio is not None
+    assert within(ratio, bound)
+    spent = [(level, own) for level, own in zip(levels, channels.ratios, strict=True) if own is not None]
+    assert all(mine <= other for (level, mine), (below, other) in product(spent, spent) if level > below)
+
+
+def test_what_caps_leave_goes_where_it_lowers_the_error_most() -> None:
+    """Within the same caps and bound nothing is gained by moving budget from one item to another."""
+    budgets = split_capped(Fraction(9), BASKET, 5)
+    own = np.array([float(budget) for budget in budgets])
+    free = [j for j, level in enumerate(BASKET) if level < 2]
+    for a, b in product(free, range(11)):
+        moved = own.copy()
+        moved[a] -= 1e-3
+        moved[b] += 1e-3
+        if a != b and b in free:
+            assert noise(moved).sum() > noise(own).sum()
+    assert all(own[j] == pytest.approx(2 * (5 - level) / 60 * 9) for j, level in enumerate(BASKET) if level >= 2)
 
 
 def test_what_the_published_one_costs() -> None:

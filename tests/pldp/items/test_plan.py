@@ -94,9 +94,26 @@ def test_bounded_keeps_what_each_sensitivity_was_promised() -> None:
     assert isinstance(level.way, Bits)
     promised = level_budgets(5, Fraction(40))
     for ratio, own in zip(level.way.channel.ratios, (LEVELS[name] for name in NAMES), strict=True):
-        assert within(ratio or Fraction(0), promised[own] or level.bound)
-    assert 3.999 < level.way.channel.exact_epsilons[-1] <= 4.0
+        assert within(ratio or Fraction(0), level.bound if (cap := promised[own]) is None else cap / 3)
+    assert 1.333 < level.way.channel.exact_epsilons[-1] <= 4 / 3
     assert found.keeps_bounds
+
+
+def test_the_more_sensitive_an_item_the_less_it_gets() -> None:
+    """Before, all 11 items of sensitivity 0 to 4 got a row's bound in equal parts."""
+    choices = {"choices": {"high": "1/3", "low": 1}}
+    for split in ("capped", "proportional"):
+        asked = {**SENSITIVE, "split": split}
+        found = plan(sensitivity=asked, levels=choices, source={"path": "x", "level": "level"})
+        assert (found.protocol, found.split) == ("bounded", split)
+        for level in found.levels:
+            assert isinstance(level.way, Bits)
+            spent = dict(zip(found.sensitivity or (), level.way.channel.exact_epsilons, strict=True))
+            assert spent[4] < spent[3] < spent[2] < spent[1] <= spent[0] < float(level.bound)
+            promised = found.promises(level)
+            assert promised is not None
+            assert all(within(r or Fraction(0), own) for r, own in zip(level.way.channel.ratios, promised, strict=True))
+        assert ItemsPlan.model_validate_json(found.model_dump_json()) == found
 
 
 def test_single_values_have_channels_of_their_own() -> None:
@@ -154,6 +171,14 @@ BAD = [
     ({"itemsets": {"minimum_support": 0.1, "length": 13}}, "less than or equal to 12"),
     ({"items": ["a", "a"]}, "items must differ from each other"),
     ({"protocol": "aprr"}, "protocol: aprr needs sensitivity"),
+    (
+        {"sensitivity": {**SENSITIVE, "split": "proportional"}, "protocol": "aprr"},
+        "split: proportional goes with protocol: bounded",
+    ),
+    (
+        {"sensitivity": {**SENSITIVE, "split": "proportional"}, "weights": dict.fromkeys(NAMES, 1)},
+        "weights go with sensitivity.split: capped",
+    ),
     ({"protocol": "sampling", "sensitivity": SENSITIVE}, "protocol: sampling treats all items alike"),
     ({"budget": {"total": 9, "bound": 10}}, "budget.bound goes with protocol: aprr"),
     ({"budget": {"total": 0}}, "greater than 0"),
