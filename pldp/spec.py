@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from pldp.fields import Model, Name, Text, Whole
 from pldp.schedule import Schedule
+from pldp.spec_columns import check_roles
 from pldp.spec_histograms import MAX_VALUES, Binned, Category, Cells, Crosstab, Mechanism, check_assumed
 from pldp.spec_levels import MAX_USERS, Budget, Expected, Levels, check_shares, is_whole
 from pldp.spec_numbers import Number, Numbers
@@ -161,6 +162,7 @@ class Spec(Model):
         if not self.published and not self.number_attributes:
             raise ValueError("attributes must publish at least one histogram or number")
         self._check_numbers()
+        self._check_columns()
         published = {attribute.name for attribute in self.published}
         if isinstance(self.budget.allocation, dict):
             if set(self.budget.allocation) != published:
@@ -212,3 +214,13 @@ class Spec(Model):
                 "source.reports holds reports on categories and binned numbers only: numbers need source.path"
             )
         (self.numbers or Numbers()).check(self.number_attributes, with_categories=bool(self.published))
+
+    def _check_columns(self) -> None:
+        values = {f"attributes.{a.name}": a.column or a.name for a in (*self.categories, *self.number_attributes)}
+        column, importance = self.levels.column, None if self.numbers is None else self.numbers.importance
+        own = column if isinstance(column, dict) else {}
+        choices = {f"levels.column.{name}": stated for name, stated in own.items()}
+        choices |= {"levels.column": column} if isinstance(column, str) else {}
+        if isinstance(importance, dict):
+            choices |= {f"numbers.importance.{name}": stated for name, stated in importance.items()}
+        check_roles(values, choices, {"source.user_id": self.source.user_id})

@@ -9,6 +9,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from pldp.fields import Model, Name, Ratio, Text, Value, Whole
 from pldp.spec import Gates, Intervals, Retention
+from pldp.spec_columns import check_roles
 from pldp.spec_levels import ExpectedUsers, Spend, is_whole
 from pldp.spec_runner import Runner
 from pldp.spec_source import Csv, Table
@@ -52,7 +53,7 @@ class CatalogueFile(Model):
     @model_validator(mode="after")
     def _named(self) -> Self:
         if (self.table is None) == (self.format == "duckdb"):
-            raise ValueError("format duckdb and table go together: the table, or view, of the file that is read")
+            raise ValueError("format duckdb and table go together: the table of the file that is read")
         return self
 
 
@@ -182,6 +183,11 @@ class AggregatesSpec(Model):
                 raise ValueError("expected.profiles must sum to 1")
         if self.intervals.target != "users":
             raise ValueError("intervals.target must be users: totals are those of the users of the release")
+        rows = self.source
+        held = {"source.item": rows.item, "source.count": rows.count}
+        check_roles(held, {"source.profile": rows.profile}, {"source.user": rows.user})
+        if self.users is not None:
+            check_roles({}, {"users.profile": self.users.profile}, {"users.user": self.users.user})
         return self
 
 

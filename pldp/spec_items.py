@@ -11,6 +11,7 @@ from pldp.fields import Model, Name, Text, Value, Whole
 from pldp.items.levels import Scale
 from pldp.items.mining import MOST_LENGTH
 from pldp.spec import Gates, Intervals, Retention
+from pldp.spec_columns import check_roles
 from pldp.spec_levels import Expected, Shares, Spend, check_choices, check_shares, strictest
 from pldp.spec_runner import Runner
 from pldp.spec_source import Table
@@ -223,6 +224,10 @@ class ItemsSpec(Model):
         if len(choices) > 1 and not placed:
             raise ValueError("levels: several choices need source.level or users.level (the column they stand in)")
         check_shares("expected.levels", self.expected.levels, choices)
+        rows = self.source
+        check_roles({"source.item": rows.item}, {"source.level": rows.level}, {"source.user": rows.user})
+        if self.users is not None:
+            check_roles({}, {"users.level": self.users.level}, {"users.user": self.users.user})
         return self
 
     def check_items(self, items: tuple[str, ...]) -> None:

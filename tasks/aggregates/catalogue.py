@@ -110,9 +110,10 @@ def _rows(spec: CatalogueFile, path: Path) -> pl.DataFrame:
 def _select_table(
     database: duckdb.DuckDBPyConnection, file: TextFile, table: str, wanted: Mapping[str, str | None]
 ) -> str:
-    """The rows of a table of another database, opened to read only."""
+    """The rows of a base table of another database, opened to read only and without access to any other file."""
     try:
         database.execute(statement("10_ingest_attach", path=text(str(file.path))))
+        database.execute(statement("10_ingest_confine"))
     except duckdb.Error:
         raise SourceError(
             f"{file.path}: cannot be opened as a DuckDB file. Check catalogue.format, and that nobody is writing to "
@@ -121,7 +122,8 @@ def _select_table(
     known = [str(name) for (name,) in database.execute(statement("10_ingest_columns"), {"table": table}).fetchall()]
     if not known:
         raise SourceError(
-            f"{file.path}: there is no table {table!r}, which the spec names. Correct catalogue.table. {NOTHING}"
+            f"{file.path}: there is no table {table!r}, which the spec names; a view is none, for it may read other "
+            f"files into the public plan. Correct catalogue.table, or write the view's rows to a table. {NOTHING}"
         )
     return statement("11_ingest_table", cells=file.cells(wanted, tuple(known)), table=identifier(table))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,11 +15,12 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+import tasks.aggregates.catalogue
 from pldp.aggregates.catalogue import Units
 from pldp.aggregates.release import LARGEST
 from pldp.aggregates.totals import Sums
 from pldp.errors import HomeError, SourceError, SpecError
-from tasks import holdings
+from tasks import holdings, query
 from tasks.aggregates import ingest as ingest_module
 from tasks.aggregates.file import load_aggregates
 from tasks.aggregates.ingest import ingest_items
@@ -420,14 +423,14 @@ def test_an_unstated_profile_beside_a_stated_one_is_the_default(other: str, tmp_
 
 
 def test_a_catalogue_in_a_table(tmp_path: Path) -> None:
-    """The same catalogue from a DuckDB table, or a view with weights, is the same plan and the same totals."""
+    """The same catalogue from a DuckDB table, or one with weights, is the same plan and the same totals."""
     spec = world(tmp_path)
     listed = load_aggregates(spec).listed
     path = tmp_path / "public.duckdb"
     with duckdb.connect(str(path)) as database:
         database.register("rows", make_catalogue().to_arrow())
         database.execute('CREATE TABLE "the films" AS SELECT item, attribute AS genre FROM rows')
-        database.execute('CREATE VIEW heavy AS SELECT item, genre, 2 AS weight FROM "the films"')
+        database.execute('CREATE TABLE heavy AS SELECT item, genre, 2 AS weight FROM "the films"')
     table = {"path": path.name, "format": "duckdb", "table": "the films", "attribute": "genre"}
     run, file = opened(write_spec(tmp_path, catalogue=table), tmp_path / "home")
     assert file.listed.sha256 == listed.sha256
@@ -445,6 +448,48 @@ def test_a_catalogue_in_a_table(tmp_path: Path) -> None:
         with pytest.raises(SourceError, match=message) as refused:
             load_aggregates(write_spec(tmp_path, catalogue={**table, **change}))
         assert str(refused.value).endswith("Nothing was run.")
+
+
+READING_VIEW = """CREATE VIEW films AS
+SELECT content AS item, unnest(['drama', 'comedy', 'war']) AS attribute FROM read_text('{secret}')"""
+
+
+def test_a_view_in_a_catalogue_reads_nobodys_files(tmp_path: Path) -> None:
+    """A catalogue handed over by somebody else: what its view reads would stand in the public plan."""
+    world(tmp_path, 10)
+    secret = tmp_path / "secret"
+    secret.write_text("zqSECRETqz")
+    with duckdb.connect(str(tmp_path / "public.duckdb")) as database:
+        database.execute(READING_VIEW.format(secret=secret))
+        database.execute(
+            "CREATE TABLE plain AS SELECT 'film-1' AS item, unnest(['drama', 'comedy', 'war']) AS attribute"
+        )
+    catalogue = {"path": "public.duckdb", "format": "duckdb", "table": "films"}
+    command = [sys.executable, "-m", "flows.cli", "plan", str(write_spec(tmp_path, catalogue=catalogue))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "there is no table 'films', which the spec names; a view is none" in done.stderr
+    assert "zqSECRETqz" not in done.stdout + done.stderr
+    plain = load_aggregates(write_spec(tmp_path, catalogue={**catalogue, "table": "plain"}))
+    assert plain.listed.items.to_list() == ["film-1"]
+
+
+def test_a_catalogues_database_reads_no_other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second wall: even where a view were taken for a table."""
+    world(tmp_path, 10)
+    (tmp_path / "secret").write_text("zqSECRETqz")
+    with duckdb.connect(str(tmp_path / "public.duckdb")) as database:
+        database.execute(READING_VIEW.format(secret=tmp_path / "secret"))
+    known = "SELECT * FROM (VALUES ('item'), ('attribute')) WHERE $table <> ''"
+    whole = query.statement
+    fake = {"10_ingest_columns": known}
+    monkeypatch.setattr(
+        tasks.aggregates.catalogue, "statement", lambda name, **lists: fake.get(name) or whole(name, **lists)
+    )
+    catalogue = {"path": "public.duckdb", "format": "duckdb", "table": "films"}
+    with pytest.raises(SourceError, match="cannot be read") as refused:
+        load_aggregates(write_spec(tmp_path, catalogue=catalogue))
+    assert "zqSECRETqz" not in str(refused.value)
 
 
 def test_specs_in_the_words_of_the_file(tmp_path: Path) -> None:
