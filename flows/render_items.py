@@ -102,7 +102,7 @@ def _sensitivity_table(rows: pl.DataFrame) -> Table:
         title="What each sensitivity gets (odds: how many times likelier a report can be if one item were another way)",
         title_justify="left",
     )
-    for column in ("sensitivity", "items", *(f"{what} {escape(level)}" for level in levels for what in ("ε", "odds"))):
+    for column in ("sensitivity", "items", *(f"{what} {level}" for level in levels for what in ("ε", "odds"))):
         table.add_column(column, justify="right")
     for (sensitivity, items), part in rows.group_by("sensitivity", "items", maintain_order=True):
         cells = []
