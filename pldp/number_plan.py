@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations_with_replacement, product
+from itertools import product
 from typing import Literal
 
 from pldp.exact import float_above, log_above, within
@@ -80,33 +80,31 @@ class NumberLevel(Frozen):
     def most(self, questions: int) -> tuple[float, float]:
         """The most that a user of the level can spend on so many questions: nominal and exact, rounded up."""
         asked = min(questions, self.sampled)
-        dealt = [
-            deal
-            for deal in combinations_with_replacement(self.classes, asked)
-            if sum(found.units for found in deal) <= self.units
-        ]
-        nominal = max(sum((found.budget for found in deal), Fraction(0)) for deal in dealt)
-        exact = max(sum((Fraction(found.exact_epsilon) for found in deal), Fraction(0)) for deal in dealt)
+        nominal = self._dealt({found.units: found.budget for found in self.classes}, asked)
+        exact = self._dealt({found.units: Fraction(found.exact_epsilon) for found in self.classes}, asked)
         # The gate compares rationals; rounding up must not make the exact one look larger.
         return float_above(nominal), float_above(min(exact, nominal))
+
+    def _dealt(self, spends: dict[int, Fraction], asked: int) -> Fraction:
+        """The largest sum of spends over every way in which the units can be dealt to so many of the sampled."""
+        if len(spends) == self.units + 1:  # weights: any way to cut the units into parts
+            best = {0: Fraction(0)}
+            for _ in range(asked):
+                following: dict[int, Fraction] = {}
+                for (dealt, spent), units in product(best.items(), spends):
+                    if dealt + units <= self.units:
+                        following[dealt + units] = max(spent + spends[units], following.get(dealt + units, Fraction(0)))
+                best = following
+            return max(best.values())
+        # Important or not: m of the sampled share the units equally, the others have none.
+        shared = [self.units // units for units in spends if units]
+        few = [(min(m, asked), spends[self.units // m]) for m in shared]
+        return max(n * each + (asked - n) * spends.get(0, Fraction(0)) for n, each in few)
 
     @cached_property
     def worst_exact(self) -> float:
         """The most that all reports of a user spend exactly, over every way to deal the units."""
-        exact = {found.units: Fraction(found.exact_epsilon) for found in self.classes}
-        if len(exact) == self.units + 1:  # weights: any way to cut the units into parts
-            best = {0: Fraction(0)}
-            for _ in range(self.sampled):
-                following: dict[int, Fraction] = {}
-                for (dealt, spent), units in product(best.items(), exact):
-                    if dealt + units <= self.units:
-                        following[dealt + units] = max(spent + exact[units], following.get(dealt + units, Fraction(0)))
-                best = following
-            return float_above(min(best[self.units], self.budget))
-        # Important or not: m of the sampled share the units equally, the others have none.
-        shared = [self.units // units for units in exact if units]
-        spends = [m * exact[self.units // m] + (self.sampled - m) * exact.get(0, Fraction(0)) for m in shared]
-        return float_above(min(max(spends), self.budget))
+        return self.most(self.sampled)[1]
 
 
 class Question(Frozen):
@@ -118,6 +116,8 @@ class Question(Frozen):
     upper: float
     column: int
     """Which numeric attribute it reads."""
+    source_column: str | None = None
+    """The source's column behind it; the attribute's name where a stored plan does not say."""
     important: bool
     mean: float
     second_moment: float

@@ -59,6 +59,8 @@ class AttributePlan(Frozen):
 
     name: str
     parts: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    """The source's columns behind its parts; the parts' names where a stored plan does not say."""
     values: tuple[str, ...]
     budget: Ratio
     levels: tuple[LevelPlan, ...]

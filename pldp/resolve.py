@@ -190,6 +190,7 @@ def _attribute_plan(
     return AttributePlan(
         name=attribute.name,
         parts=tuple(part.name for part in spec.parts(attribute)),
+        columns=tuple(part.column or part.name for part in spec.parts(attribute)),
         values=spec.labels(attribute),
         budget=budget,
         levels=tuple(

@@ -37,6 +37,7 @@ def questions_of(attributes: Sequence[Number], numbers: Numbers) -> tuple[Questi
             lower=number.bounds[0],
             upper=number.bounds[1],
             column=column,
+            source_column=number.column or number.name,
             important=number.name in stated,
             mean=mean,
             second_moment=min(second_moment, 1.0),

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from pldp.exact import float_above, log_above
+from pldp.exposure import exposures
 from pldp.plan import Plan
 from pldp.statement_numbers import attribute_statements, numbers_statement, public_sentences, worst_exact
 from pldp.trust import trust_model
@@ -61,7 +62,7 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
             for attribute in plan.attributes
         ]
         + ([] if numbers is None else attribute_statements(numbers)),
-        "exposure": _exposure(plan),
+        "exposure": exposures(plan),
         **({} if numbers is None else {"numbers": numbers_statement(numbers)}),
         "hidden_levels": _hidden(plan),
         "public": [
@@ -95,18 +96,3 @@ def _hidden(plan: Plan) -> dict[str, Any] | None:
             "epsilon_p alone would not bound it, for value reports tell about the level too"
         ),
     }
-
-
-def _exposure(plan: Plan) -> list[dict[str, Any]]:
-    """What a user's attribute is exposed to by all histograms it is part of: cross-tabs add to it."""
-    parts = dict.fromkeys(part for attribute in plan.attributes for part in attribute.parts)
-    return [
-        {
-            "attribute": part,
-            "histograms": [a.name for a in plan.attributes if part in a.parts],
-            "worst_epsilon": float_above(
-                sum((max(level.budget for level in a.levels) for a in plan.attributes if part in a.parts), Fraction(0))
-            ),
-        }
-        for part in parts
-    ]
