@@ -14,6 +14,7 @@ import pandas as pd
 
 from expectations.gate import Gate, exactly_once
 from expectations.hidden_gates import hidden_gates
+from expectations.honest_gate import estimates_possible
 from expectations.number_gates import NumberEvidence, mean_p_values, number_gates, quantiles_usable
 from expectations.shared import TRUTH_ALPHA, enough_users, errors_usable, everyone_counted, kept, partitions_once, tails
 from pldp.checks import unbiasedness
@@ -65,6 +66,7 @@ def histogram_gates(evidence: Evidence) -> tuple[Gate, ...]:
             if plan.hidden is None
             else hidden_gates(plan, plan.hidden, evidence.supports)
         ),
+        estimates_possible(plan, evidence.supports),
         *((climbed(evidence.histograms),) if plan.recipe.method == "em" else ()),
         errors_usable(evidence.rows, ("frequency", "ci_low", "ci_high", "unbiased_frequency"), "estimate"),
         *((quantiles_usable(plan, evidence.binned),) if any(a.probabilities for a in plan.attributes) else ()),
@@ -123,7 +125,7 @@ def level_sums(evidence: Evidence) -> Gate:
         for i, protocol in enumerate(attribute.protocols)
         if support.n[i] > 0
     ]
-    return tails("level_sums", "Every level's estimates sum to one within what its noise allows.", found, FAMILY / 2)
+    return tails("level_sums", "Every level's estimates sum to one within what its noise allows.", found, FAMILY / 4)
 
 
 def levels_agree(evidence: Evidence) -> Gate:

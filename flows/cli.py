@@ -44,7 +44,8 @@ app = typer.Typer(
 )
 SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help="The release's spec, a YAML file.")]
 SourceOption = Annotated[
-    Path | None, typer.Option("--source", help="Read this file instead of the spec's source.path.")
+    Path | None,
+    typer.Option("--source", help="Read this instead of the spec's source.path, or this folder of its source.reports."),
 ]
 
 

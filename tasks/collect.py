@@ -2,30 +2,34 @@
 
 The folder has the layout of our own reports, attribute=<name>/level=<level>/*.parquet, one column `report`, one row
 a user, made with the plan that `pldp plan --json` hands out. Where levels are hidden there is no folder a level, and a
-column `level` before `report` holds the report about the level.
+column `level` before `report` holds the report about the level. All of it is checked before any of it is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pldp.errors import SourceError
+from pldp.honest import collision
 from pldp.mechanisms.protocol import PureProtocol, Reports
 from pldp.plan import Plan
 from tasks.home import commit
+from tasks.inbox import MOST_BYTES, MOST_ROWS, NOTHING, Delivery, deliveries, open_delivery, printable
 from tasks.ingest import Ingested, n_partitions
 from tasks.perturb import as_reports, write_reports
 from tasks.run import Run
 from tasks.specfile import SpecFile
 from tasks.stage import stage
 
-NOTHING = "Nothing was published."
+REPEATED = 1e-6
+"""The chance that an inbox of honest reports is refused because two of its files are equal."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Inbox:
     attribute: str
     level: str | None
     columns: dict[str, PureProtocol]
+    collision: float
+    """Bound on the chance that two honest rows are equal."""
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -45,15 +51,19 @@ class Inbox:
     def widths(self) -> dict[str, int]:
         return {name: protocol.report_bytes for name, protocol in self.columns.items()}
 
-    def files(self, folder: Path) -> list[Path]:
-        return sorted(folder.joinpath(*self.place).glob("*.parquet"))
-
 
 def inboxes(plan: Plan) -> list[Inbox]:
     if plan.hidden is not None:
         told = plan.hidden.protocol
-        return [Inbox(a.name, None, {"level": told, "report": a.protocols[0]}) for a in plan.attributes]
-    return [Inbox(a.name, level.level, {"report": level.protocol}) for a in plan.attributes for level in a.levels]
+        return [
+            Inbox(a.name, None, {"level": told, "report": a.protocols[0]}, max(map(collision, a.protocols)))
+            for a in plan.attributes
+        ]
+    return [
+        Inbox(a.name, level.level, {"report": level.protocol}, collision(level.protocol))
+        for a in plan.attributes
+        for level in a.levels
+    ]
 
 
 @stage()
@@ -61,8 +71,8 @@ def collect(run: Run, file: SpecFile) -> Ingested:
     """Cut what clients sent into the run's partitions. A repeat finds committed ones and leaves them."""
     plan, folder = run.plan, file.source
     boxes = inboxes(plan)
-    _refuse_strangers(folder, boxes)
-    sizes = [sum(_rows(path, box) for path in box.files(folder)) for box in boxes]
+    sent = _by_box(deliveries(folder), boxes)
+    sizes = _checked(sent, boxes)
     totals = dict.fromkeys((a.name for a in plan.attributes), 0)
     for box, size in zip(boxes, sizes, strict=True):
         totals[box.attribute] += size
@@ -72,9 +82,10 @@ def collect(run: Run, file: SpecFile) -> Ingested:
     # Fixed by the first run: another memory on a rerun must not cut the rest differently.
     commit(run.folder / "partitions", str(n_partitions(n_users, plan, file.spec.runner)).encode())
     partitions = int((run.folder / "partitions").read_bytes())
-    for box, size in zip(boxes, sizes, strict=True):
+    for box, files, size in zip(boxes, sent, sizes, strict=True):
         bounds = [size * i // partitions for i in range(partitions + 1)]
-        for partition, rows in enumerate(_cut(_batches(box.files(folder), box), np.diff(bounds), box)):
+        batches = (rows for one in files for rows in _batches(one, box))
+        for partition, rows in enumerate(_cut(batches, np.diff(bounds), box)):
             # The order of arrival would tell who sent when.
             stream = run.stream("order", box.attribute, box.level or "", partition)
             shuffled = rows[np.argsort(stream.copy(len(rows)))]
@@ -84,62 +95,99 @@ def collect(run: Run, file: SpecFile) -> Ingested:
     return Ingested(n_users, partitions)
 
 
-def _refuse_strangers(folder: Path, boxes: Iterable[Inbox]) -> None:
-    known = {box.place: box for box in boxes}
-    wanted = (
-        "attribute=<name>" if any(box.level is None for box in known.values()) else "attribute=<name>/level=<level>"
-    )
-    for path in sorted(folder.rglob("*.parquet")):
-        if path.relative_to(folder).parts[:-1] not in known:
-            raise SourceError(f"{path}: reports must lie in {wanted} with names from the spec. {NOTHING}")
+def _by_box(sent: Iterable[Delivery], boxes: Sequence[Inbox]) -> list[list[Delivery]]:
+    """The files of each box, in the order of the boxes; those of none are strangers."""
+    files: dict[tuple[str, ...], list[Delivery]] = {box.place: [] for box in boxes}
+    wanted = "attribute=<name>" if any(box.level is None for box in boxes) else "attribute=<name>/level=<level>"
+    for one in sent:
+        if one.place not in files:
+            raise SourceError(
+                f"{printable(one.path)}: reports must lie in {wanted} with names from the spec. {NOTHING}"
+            )
+        files[one.place].append(one)
+    return [files[box.place] for box in boxes]
 
 
-def _rows(path: Path, box: Inbox) -> int:
-    """How many reports a file holds, once its shape is known to be right."""
-    try:
-        schema = pq.read_schema(path)
-        shape = {name: pa.binary(width) for name, width in box.widths.items()}
-        if schema.names == list(shape) and all(schema.field(name).type == kind for name, kind in shape.items()):
-            return int(pq.read_metadata(path).num_rows)
-    except (OSError, UnicodeDecodeError, pa.ArrowException):
-        pass
-    raise _misshapen(path, box)
+def _checked(sent: Sequence[Sequence[Delivery]], boxes: Sequence[Inbox]) -> list[int]:
+    """How many rows each box has, once every one of them is known to be a report, and no file the copy of another."""
+    n_files = sum(map(len, sent))
+    pairs = n_files * (n_files - 1) / 2
+    first: dict[bytes, tuple[Delivery, float]] = {}
+    sizes = []
+    for box, files in zip(boxes, sent, strict=True):
+        sizes.append(0)
+        for one in files:
+            # Of the rows as they are unpacked: a copy may be packed in another way.
+            digest, rows = hashlib.sha256(), 0
+            for batch in _batches(one, box):
+                digest.update(batch.tobytes())
+                rows += len(batch)
+            sizes[-1] += rows
+            earlier, chance = first.setdefault(digest.digest(), (one, box.collision))
+            if earlier is not one and pairs * max(chance, box.collision) ** rows <= REPEATED:
+                raise SourceError(
+                    f"{printable(one.path)}: holds the same {rows:,} reports as {printable(earlier.path)}; honest "
+                    f"noise does not repeat itself, so they would count twice. Remove one of the two. {NOTHING}"
+                )
+    return sizes
 
 
-def _misshapen(path: Path, box: Inbox) -> SourceError:
+def _parquet(handle: IO[bytes], one: Delivery, box: Inbox) -> pq.ParquetFile:
+    """The file of a handle, once its shape is known to be right."""
+    file = pq.ParquetFile(handle)
+    schema, rows = file.schema_arrow, int(file.metadata.num_rows)
+    shape = {name: pa.binary(width) for name, width in box.widths.items()}
+    if schema.names != list(shape) or any(schema.field(name).type != kind for name, kind in shape.items()):
+        raise _misshapen(one, box)
+    most = min(MOST_ROWS, MOST_BYTES // sum(box.widths.values()))
+    if rows > most:
+        raise SourceError(
+            f"{printable(one.path)}: has {rows:,} rows; a file of such reports has at most {most:,}. "
+            f"Cut it into smaller ones. {NOTHING}"
+        )
+    return file
+
+
+def _misshapen(one: Delivery, box: Inbox) -> SourceError:
     columns = " and ".join(f"`{name}` of {width} bytes a row" for name, width in box.widths.items())
     return SourceError(
-        f"{path}: must be a whole Parquet file with one column {columns}, as the plan's "
+        f"{printable(one.path)}: must be a whole Parquet file with one column {columns}, as the plan's "
         f"{box.columns['report'].name} makes them. {NOTHING}"
     )
 
 
-def _records(path: Path, box: Inbox) -> Iterator[pa.RecordBatch]:
+def _records(one: Delivery, box: Inbox) -> Iterator[pa.RecordBatch]:
     try:
-        yield from pq.ParquetFile(path).iter_batches()
-        return
+        with open_delivery(one) as handle:
+            file, rows = _parquet(handle, one, box), 0
+            for batch in file.iter_batches():
+                rows += batch.num_rows
+                if rows > file.metadata.num_rows:
+                    break
+                yield batch
+            if rows == file.metadata.num_rows:
+                return
     except (OSError, UnicodeDecodeError, pa.ArrowException):
         pass
-    raise _misshapen(path, box)
+    raise _misshapen(one, box)
 
 
-def _batches(paths: Iterable[Path], box: Inbox) -> Iterator[Reports]:
-    """Rows of all columns side by side, each checked against what its protocol can make."""
-    for path in paths:
-        row = 0
-        for batch in _records(path, box):
-            parts = []
-            for name, protocol in box.columns.items():
-                column = batch.column(name)
-                reports = as_reports(column)
-                invalid = protocol.invalid(reports)
-                if column.null_count or invalid.size:
-                    where = f", row {row + int(invalid[0]) + 1}" if invalid.size else ""
-                    kind = f"is not a report that {protocol.name} can make"
-                    raise SourceError(f"{path}{where}, column {name}: {kind}. {NOTHING}")
-                parts.append(reports)
-            row += batch.num_rows
-            yield np.concatenate(parts, axis=1)
+def _batches(one: Delivery, box: Inbox) -> Iterator[Reports]:
+    """A file's rows, all columns side by side, each checked against what its protocol can make."""
+    row = 0
+    for batch in _records(one, box):
+        parts = []
+        for name, protocol in box.columns.items():
+            column = batch.column(name)
+            reports = as_reports(column)
+            invalid = protocol.invalid(reports)
+            if column.null_count or invalid.size:
+                where = f", row {row + int(invalid[0]) + 1}" if invalid.size else ""
+                kind = f"is not a report that {protocol.name} can make"
+                raise SourceError(f"{printable(one.path)}{where}, column {name}: {kind}. {NOTHING}")
+            parts.append(reports)
+        row += batch.num_rows
+        yield np.concatenate(parts, axis=1)
 
 
 def _cut(batches: Iterator[Reports], sizes: Iterable[int], box: Inbox) -> Iterator[Reports]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import IO, Any, Protocol, TypeVar
 
 from pldp.errors import SourceError, SpecError
 from pldp.plan import Plan
@@ -21,6 +22,7 @@ from pldp.spec import Retention
 from pldp.spec_runner import Runner
 from pldp.statement import privacy_statement
 from tasks.home import Home, commit, open_folder, sweep
+from tasks.inbox import deliveries, open_delivery
 from tasks.specfile import SpecFile
 
 _CHUNK = 1 << 20
@@ -218,14 +220,24 @@ def _opening(run: AnyRun, name: str) -> datetime:
 def _snapshot(key: bytes, source: Path) -> str:
     mac = hmac.new(key, digestmod=hashlib.sha256)
     try:
-        for path in sorted(source.rglob("*.parquet")) if source.is_dir() else [source]:
-            mac.update(f"{path.relative_to(source)}\n{path.stat().st_size}\n".encode())
-            with path.open("rb") as handle:
-                while chunk := handle.read(_CHUNK):
-                    mac.update(chunk)
+        if not source.is_dir():
+            mac.update(f".\n{source.stat().st_size}\n".encode())
+            with source.open("rb") as handle:
+                _hash(mac, handle)
+        else:
+            for delivery in deliveries(source):
+                name = os.fsencode(delivery.path.relative_to(source))
+                mac.update(name + f"\n{delivery.size}\n".encode())
+                with open_delivery(delivery) as handle:
+                    _hash(mac, handle)
     except OSError as error:
         raise SourceError(
             f"{source}: cannot be read ({error.strerror}). Correct the path in the spec, or give --source. "
             "Nothing was run."
         ) from None
     return mac.hexdigest()
+
+
+def _hash(mac: hmac.HMAC, handle: IO[bytes]) -> None:
+    while chunk := handle.read(_CHUNK):
+        mac.update(chunk)

@@ -97,7 +97,7 @@ def published(content: dict[str, Any], *holders: dict[str, Any] | None) -> str:
 
 
 def load_spec(path: Path, source: Path | None = None, runner: Given = None) -> SpecFile:
-    """Read and validate a spec whole; `source` takes the place of its source's path, `runner` of its runner's keys."""
+    """Read and validate a spec whole; `source` and `runner` take the place of what it says of them."""
     content = read_content(path, source, runner)
     kind = content.pop("kind", HISTOGRAMS)
     if kind != HISTOGRAMS:
@@ -141,7 +141,9 @@ def read_content(path: Path, source: Path | None = None, runner: Given = None) -
         raise SpecError(f"{path}: the spec must be a mapping with name, source, attributes, budget, levels. {NOTHING}")
     content = dict(content)
     if source is not None and isinstance(content.get("source"), dict):
-        content["source"] = {**content["source"], "path": os.path.realpath(source)}
+        # A spec of clients' reports has a folder where others have a file.
+        key = "reports" if "reports" in content["source"] and "path" not in content["source"] else "path"
+        content["source"] = {**content["source"], key: os.path.realpath(source)}
     if runner:
         stated = content.get("runner", {})
         kept = stated if isinstance(stated, dict) and "dask" not in runner else {}

@@ -32,6 +32,7 @@ RELEASE_GATES = (
     "exact_epsilon",
     "level_sums",
     "levels_agree",
+    "estimates_possible",
     "errors_usable",
     "domains_complete",
     "partitions_once",
@@ -136,14 +137,32 @@ def test_a_threshold_raised_by_one(good: Evidence) -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_a_levels_sum_that_is_off(level: int, sign: int, good: Evidence) -> None:
-    """Ten standard deviations of the total support, in one cell of one level."""
+    """Ten standard deviations of the total support of one level, in equal parts: each estimate alone is possible."""
     support = good.supports[0]
     n, k = int(support.n[level]), support.counts.shape[1]
     protocol = good.plan.attributes[0].protocols[level]
     counts = support.counts.copy()
-    counts[level, -1] += sign * int(10 * np.sqrt(n * k * protocol.p * protocol.q))
+    counts[level] += sign * int(10 * np.sqrt(n * k * protocol.p * protocol.q) / k)
     supports = (replace(support, counts=counts), *good.supports[1:])
     assert failed(replace(good, supports=supports)) == {"level_sums"}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_estimate_that_honest_noise_cannot_give(sign: int, good: Evidence) -> None:
+    """What one cell of a level has too much, the others lack: the sum is as it was, as k-RR's always is."""
+    support, protocol = good.supports[0], good.plan.attributes[0].protocols[0]
+    n, counts = int(support.n[0]), support.counts.copy()
+    beyond = int(n * (protocol.p if sign > 0 else protocol.q) + sign * 8 * np.sqrt(n * protocol.p * protocol.q))
+    moved = beyond - int(counts[0, -1])
+    counts[0, -1] = beyond
+    counts[0, :-1] -= moved // 5
+    counts[0, 0] -= moved - 5 * (moved // 5)
+    broken = replace(good, supports=(replace(support, counts=counts), *good.supports[1:]))
+    assert "estimates_possible" in failed(broken)
+    assert "level_sums" not in failed(broken)
+    (gate,) = [gate for gate in all_gates(broken) if gate.name == "estimates_possible"]
+    assert gate.observed == pytest.approx(float(protocol.estimate(counts[0, -1:], n)[0])) or sign > 0
+    assert gate.bound * sign > (1 if sign > 0 else 0)
 
 
 def test_levels_that_disagree(good: Evidence, strict: Evidence) -> None:

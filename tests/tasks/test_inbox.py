@@ -1,0 +1,189 @@
+"""The inbox: what strangers put there is read, or refused by name and at once; it never holds a release up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tasks.inbox
+from pldp.errors import SourceError
+from pldp.randomness import Keystream
+from tasks.collect import collect
+from tasks.home import Home
+from tasks.inbox import deliveries, open_delivery
+from tasks.perturb import write_reports
+from tasks.run import open_run
+from tasks.specfile import SpecFile, load_spec
+from tests.people import opened, write_spec
+from tests.tasks.test_collect import SECTIONS, clients, send
+
+SOON = 10
+"""Seconds: a pipe that nobody writes to would take for ever."""
+
+
+@pytest.fixture(autouse=True)
+def _soon() -> Iterator[None]:
+    def late(*_: object) -> None:
+        raise AssertionError("a file of the inbox holds the release up")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SOON)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> SpecFile:
+    """A spec whose clients have sent."""
+    spec = write_spec(tmp_path, **SECTIONS)
+    send(tmp_path / "inbox", load_spec(spec).plan)
+    return load_spec(spec)
+
+
+def listen(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        here = os.getcwd()
+        os.chdir(path.parent)  # the path of a socket is short
+        try:
+            server.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+def of_somebody_else(path: Path) -> None:
+    """A link to a good file of reports that is another user's alone."""
+    theirs = path.parents[2] / "theirs"
+    theirs.write_bytes((path.parent / "day-0.parquet").read_bytes())
+    theirs.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(theirs, 65534, 65534)
+    path.symlink_to(theirs)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (os.mkfifo, "a named pipe"),
+        (lambda path: path.symlink_to("/dev/zero"), "a link"),
+        (lambda path: path.symlink_to(path), "a link"),
+        (of_somebody_else, "a link"),
+        (Path.mkdir, "a folder"),
+        (listen, "a socket"),
+    ],
+)
+def test_only_regular_files_are_opened(make: Callable[[Path], None], kind: str, tmp_path: Path, file: SpecFile) -> None:
+    """When the release is opened, which reads everything for its identity, and when reports are collected."""
+    run, _ = opened(file.path, tmp_path / "home")
+    bad = tmp_path / "inbox" / "attribute=job" / "level=low" / "bad.parquet"
+    make(bad)
+    for read in (lambda: open_run(Home(tmp_path / "home"), file, "next"), lambda: collect.fn(run, file)):
+        with pytest.raises(SourceError, match=rf"bad\.parquet: is {kind}.*regular files only.*Remove it"):
+            read()
+    assert not list(run.reports.rglob("*.parquet"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+def test_a_device_is_refused(tmp_path: Path, file: SpecFile) -> None:
+    bad = tmp_path / "inbox" / "attribute=job" / "level=low" / "bad.parquet"
+    try:
+        os.mknod(bad, 0o020666, os.makedev(1, 5))
+    except OSError:
+        pytest.skip("devices are not allowed here")
+    with pytest.raises(SourceError, match=r"bad\.parquet: is a device"):
+        opened(file.path, tmp_path / "home")
+
+
+def test_a_folder_that_is_a_link_is_refused(tmp_path: Path, file: SpecFile) -> None:
+    place = tmp_path / "inbox" / "attribute=job" / "level=low"
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SourceError, match=r"level=low: is a link"):
+        opened(file.path, tmp_path / "home")
+
+
+def test_a_file_that_is_exchanged_after_it_was_looked_at_is_not_read(tmp_path: Path, file: SpecFile) -> None:
+    one = deliveries(tmp_path / "inbox")[0]
+    one.path.rename(tmp_path / "kept")
+    one.path.symlink_to(tmp_path / "kept")
+    with pytest.raises(SourceError, match="cannot be read"), open_delivery(one):
+        pass
+    one.path.unlink()
+    os.mkfifo(one.path)
+    with pytest.raises(SourceError, match="a named pipe"), open_delivery(one):
+        pass
+    one.path.unlink()
+    one.path.write_bytes((tmp_path / "kept").read_bytes())
+    with pytest.raises(SourceError, match="was changed while it was read"), open_delivery(one):
+        pass
+
+
+def test_a_file_that_is_written_to_while_it_is_read_is_refused(tmp_path: Path, file: SpecFile) -> None:
+    one = deliveries(tmp_path / "inbox")[0]
+    with pytest.raises(SourceError, match="was changed while it was read"), open_delivery(one):
+        os.utime(one.path, ns=(0, 0))
+
+
+def test_a_few_bytes_that_claim_many_rows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that repeat cost nothing in Parquet."""
+    run, file = clients(tmp_path)
+    bomb = tmp_path / "inbox" / "attribute=sex" / "level=low" / "bomb.parquet"
+    rows = pa.array([b"\1"], pa.binary(1)).take(pa.array(np.zeros(tasks.inbox.MOST_ROWS + 1, dtype=np.int8)))
+    pq.write_table(pa.table({"report": rows}), bomb)
+    assert bomb.stat().st_size < 1 << 20
+    with pytest.raises(SourceError, match=r"bomb\.parquet: has 16,777,217 rows; .* at most 16,777,216"):
+        collect.fn(run, file)
+    monkeypatch.setattr(tasks.inbox, "MOST_BYTES", 1000)
+    with pytest.raises(SourceError, match=r"bytes; a file of reports has at most 1,000"):
+        collect.fn(run, file)
+
+
+@pytest.mark.parametrize("name", [b"\xff\xfe.parquet", b"\x1b[2J.parquet", b"a\nb.parquet"])
+def test_names_of_files_are_told_without_harm(name: bytes, tmp_path: Path, file: SpecFile) -> None:
+    place = tmp_path / "inbox" / "attribute=job" / "level=low"
+    strange = os.fsencode(place) + b"/" + name
+    Path(os.fsdecode(strange)).write_bytes(b"no reports")
+    run, _ = opened(file.path, tmp_path / "home")  # any name has an identity
+    with pytest.raises(SourceError, match="must be a whole Parquet file") as refused:
+        collect.fn(run, file)
+    assert str(refused.value).isprintable()
+    str(refused.value).encode()
+
+
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_a_file_that_is_there_twice_is_refused_by_both_names(compression: str, tmp_path: Path) -> None:
+    """However it is packed, and in another folder too."""
+    run, file = clients(tmp_path)
+    place = tmp_path / "inbox" / "attribute=job"
+    table = pq.read_table(place / "level=low" / "day-1.parquet", partitioning=None)
+    for level in ("low", "mid"):
+        copy = place / f"level={level}" / "again.parquet"
+        pq.write_table(table, copy, compression=compression, row_group_size=77)
+        with pytest.raises(
+            SourceError, match=r"day-1\.parquet: holds the same 500 reports as .*again|again.*same 500 .*day-1"
+        ):
+            collect.fn(run, file)
+        copy.unlink()
+    assert not list(run.reports.rglob("*.parquet"))
+    assert collect.fn(run, file).n_users == 4500
+
+
+def test_files_of_one_report_are_equal_by_chance(tmp_path: Path) -> None:
+    """A client who delivers its own report alone: with two values half of all files are equal."""
+    spec = write_spec(tmp_path, **SECTIONS)
+    for attribute in load_spec(spec).plan.attributes:
+        for user in range(40):
+            level = attribute.levels[user % 3]
+            report = level.protocol.perturb(np.array([0], dtype=np.uint16), Keystream.seeded(2, attribute.name, user))
+            folder = tmp_path / "inbox" / f"attribute={attribute.name}" / f"level={level.level}"
+            write_reports(folder / f"{user}.parquet", report)
+    run, file = opened(spec, tmp_path / "home")
+    assert collect.fn(run, file).n_users == 40
