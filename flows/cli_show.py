@@ -12,17 +12,22 @@ app = typer.Typer()
 
 @app.command()
 def validate(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
-    """Check a release's gates and its plan's hash; exit code 1 when anything fails."""
-    from flows.render import show_validations
+    """Check a release's gates, its plan's hash and its tables' hash; exit code 1 when anything fails."""
+    from flows.render import show_contents, show_validations
+    from tasks.contents import compare_contents
+    from tasks.home import Home
     from tasks.results import read_release
 
     found = read_release(home, release_id)
+    contents = compare_contents(Home(home), found.release_id)
     if as_json:
         print_json(found.validations.to_dicts())
     else:
         show_validations(out, found)
-    if not found.valid:
-        raise GateFailed(f"Release {found.release_id} fails: {found.failed_gates()}.")
+        show_contents(out, contents)
+    failed = [*([] if found.valid else [found.failed_gates()]), *contents.problems]
+    if failed:
+        raise GateFailed(f"Release {found.release_id} fails: {'; '.join(failed)}.")
 
 
 @app.command()

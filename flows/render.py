@@ -22,6 +22,7 @@ from tasks.terminal import styled
 
 if TYPE_CHECKING:
     from flows.evaluate import Evaluated
+    from tasks.contents import Comparison
 
 
 def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: bool = False) -> None:
@@ -72,6 +73,17 @@ def show_validations(out: Console, found: PublishedRelease) -> None:
     out.print(gates_table(found.validations.to_dicts()))
     if not found.plan_matches:
         out.print(styled("The stored plan does not have the published hash.", "bold red"))
+
+
+def show_contents(out: Console, compared: Comparison) -> None:
+    """Whether the tables are those that were published."""
+    if compared.problems:
+        state = "[bold red]not what was published[/]"
+    elif compared.recorded:
+        state = "as published"
+    else:
+        state = "not compared: published before hashes were recorded"
+    out.print(f"Tables    sha256 {compared.sha256}, {state}", highlight=False, soft_wrap=True)
 
 
 def gates_table(rows: list[dict[str, Any]]) -> Table:

@@ -1,7 +1,13 @@
-"""What analysts ask of the results: queries and groups of values. Nothing here can write, or read another file."""
+"""What analysts ask of the results: queries and groups of values. Nothing here can write, or read another file.
+
+Questions go to a copy of the results in memory, in a connection that may touch no file at all. DuckDB itself would
+leave it the file it has open and the write-ahead log beside it, and even a SELECT can write there:
+`WITH x AS (COPY … TO 'results-1.duckdb.wal') FROM x` changes what every later reader sees.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,14 +19,17 @@ import duckdb
 
 from pldp.errors import HomeError, NotFound, RequestError
 from tasks.home import Home
-from tasks.query import statement
+from tasks.query import refuse_log, statement, text
 
-_LOCKED: dict[str, str | bool | int | float | list[str]] = {
-    "enable_external_access": "false",  # no other file, no network, no extension
-    "python_enable_replacements": "false",  # nor this program's own variables
+_ALONE: dict[str, str | bool | int | float | list[str]] = {
+    "python_enable_replacements": "false",  # this program's variables are no tables
     "temp_directory": "",  # an analyst may have no place to write, and results fit in memory
-    "lock_configuration": "true",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
 }
+# MULTI is a PIVOT that has to look for its columns first.
+_READING = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
+_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?:ANALY[SZ]E\b\s*)?(?:\([^()]*\)\s*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -46,9 +55,17 @@ def reading(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     if not link.exists():
         raise NotFound(f"{home}: no results yet. `pldp release SPEC --home {home}` makes the first. Nothing was read.")
     path = link.resolve()
+    refuse_log(path)
+    connection = duckdb.connect(":memory:", config=_ALONE)
     try:
-        connection = duckdb.connect(str(path), read_only=True, config=_LOCKED)
+        connection.execute(statement("88_analyst_attach", path=text(str(path))))
+        connection.execute(statement("88_analyst_copy"))
+        connection.execute("DETACH results")
+        connection.execute("SET enable_external_access = false")  # no file, no network, no extension
+        connection.execute("SET lock_configuration = true")
+        connection.execute("BEGIN TRANSACTION READ ONLY")  # the copy would not mind, but whoever asks believes it
     except duckdb.Error as error:
+        connection.close()
         raise HomeError(
             f"{path}: the results cannot be opened ({_words(error)}). If another program has them open for writing, "
             "close it: analysts open them with read_only. Nothing was changed."
@@ -64,6 +81,7 @@ def reading(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def ask(home: Path, sql: str, limit: int | None = None) -> Answer:
     """What a query returns, up to a number of rows."""
     with reading(home) as connection:
+        _refuse_writing(connection, sql)
         return fetch(connection, sql, {}, limit)
 
 
@@ -89,6 +107,37 @@ def ask_group(
             raise NotFound(f"{home}: these results were published before groups were; the next release adds them.")
         (row,) = fetch(connection, statement("84_analyst_group"), parameters).as_dicts()
     return row
+
+
+def _refuse_writing(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """One statement, and one that reads. Whatever slips through meets a read-only transaction without files."""
+    types = _types(connection, sql)
+    if types == [duckdb.StatementType.EXPLAIN]:
+        # What is explained is executed too if it says ANALYZE, so it must read as well.
+        start = _EXPLAIN.match(explained := connection.extract_statements(sql)[0].query)
+        types = _types(connection, explained[start.end() :]) if start else [None]
+    if not types:
+        raise RequestError("The query is empty. Nothing was changed.")
+    if len(types) > 1:
+        raise RequestError(f"One statement at a time (got {len(types)}). Nothing was run and nothing was changed.")
+    if types[0] not in _READING:
+        what = "another" if types[0] is None else types[0].name
+        raise RequestError(
+            f"`pldp query` only reads: give one SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SUMMARIZE or SHOW, or "
+            f"EXPLAIN before one (got {what}). Nothing was run and nothing was changed."
+        )
+
+
+def _types(connection: duckdb.DuckDBPyConnection, sql: str) -> list[duckdb.StatementType | None]:
+    """None is a statement that Python's DuckDB has no name for."""
+
+    def known(found: duckdb.Statement) -> duckdb.StatementType | None:
+        try:
+            return found.type
+        except ValueError:
+            return None
+
+    return [known(found) for found in connection.extract_statements(sql)]
 
 
 def fetch(

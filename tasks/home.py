@@ -58,6 +58,11 @@ class Home:
         return self.root / "ledger.jsonl"
 
     @property
+    def publications(self) -> Path:
+        """One line per publication: the hashes of what was published."""
+        return self.root / "publications.jsonl"
+
+    @property
     def failures(self) -> Path:
         """One line a scheduled run that did not publish."""
         return self.root / "failures.jsonl"

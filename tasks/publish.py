@@ -15,8 +15,9 @@ import polars as pl
 
 from pldp import __version__
 from pldp.errors import HomeError
+from tasks.contents import record_contents
 from tasks.home import Home, commit, draft_of
-from tasks.query import comments, connect, connect_published, names, statement
+from tasks.query import comments, connect, connect_published, names, refuse_log, statement
 from tasks.run import AnyRun
 from tasks.stage import stage
 from tasks.tables import validation_rows
@@ -85,6 +86,7 @@ def _replace(home: Home, release_id: str, rows: Mapping[str, pl.DataFrame]) -> N
     draft = draft_of(home.results)
     try:
         if current is not None:
+            refuse_log(current)
             shutil.copyfile(current, draft)
             draft.chmod(0o600)
         with connect(draft) as connection:
@@ -108,6 +110,7 @@ def _replace(home: Home, release_id: str, rows: Mapping[str, pl.DataFrame]) -> N
         draft.chmod(0o444)
         with draft.open("rb") as handle:
             os.fsync(handle.fileno())
+        record_contents(home, release_id, draft, following.name)
         draft.rename(following)
         _point(home.results, following)
     finally:

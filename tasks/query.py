@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import re
 import shutil
@@ -13,6 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 
 import duckdb
+
+from pldp.errors import HomeError
 
 MEMORY, MEMORY_A_COLUMN = 64, 2
 """Megabytes a connection may hold before it spills beside its database: by columns, never by users."""
@@ -85,6 +88,7 @@ def connect_memory() -> Iterator[duckdb.DuckDBPyConnection]:
 def connect_published(results: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """The file behind the link, to read. Whoever has it open to write locks readers out; they get a copy."""
     path = results.resolve()
+    refuse_log(path)
     with ExitStack() as stack:
         try:
             connection = stack.enter_context(connect(path, read_only=True))
@@ -95,6 +99,18 @@ def connect_published(results: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             copy = Path(shutil.copyfile(path, folder / path.name))
             connection = stack.enter_context(connect(copy, read_only=True))
         yield connection
+
+
+def refuse_log(path: Path) -> None:
+    """Published results are complete in one file; a log beside it is not ours, and DuckDB would read it as theirs."""
+    logs = sorted(path.parent.glob(f"{glob.escape(path.name)}.wal*"))
+    if logs:
+        raise HomeError(
+            f"{logs[0]}: a write-ahead log stands beside the published results. No release leaves one: somebody wrote "
+            "to the results or tried to, and every reader would take it for part of them. Close whatever has them "
+            "open for writing, move the log away, and ask `pldp validate RELEASE` whether the results are those that "
+            "were published. Nothing was read."
+        )
 
 
 def says_full(error: duckdb.Error) -> bool:

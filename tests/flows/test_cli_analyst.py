@@ -102,7 +102,9 @@ class TestQuery:
         [
             ("SELEC 1", "syntax error"),
             ("FROM nowhere", "Table with name nowhere does not exist"),
-            ("DELETE FROM histograms", "read-only"),
+            ("DELETE FROM histograms", "only reads"),
+            ("WITH x AS (DELETE FROM histograms RETURNING value) FROM x", "read-only"),
+            ("SELECT 1; SELECT 2", "One statement at a time"),
             ("FROM read_csv('/etc/passwd')", "file system operations are disabled"),
             ("", "The query is empty"),
         ],

@@ -83,6 +83,29 @@ FORBIDDEN = [
     "SET temp_directory = '{home}'",
     "SET allowed_directories = ['/']",
     "SELECT 1; DELETE FROM histograms",
+    "SELECT 1; SELECT 2",
+    "COPY (SELECT 1) TO '{log}'",
+    "COPY (SELECT 1) TO '{log}' (USE_TMP_FILE false)",
+    "WITH x AS (COPY releases TO '{log}') FROM x",
+    "EXPLAIN ANALYZE COPY releases TO '{log}' (USE_TMP_FILE false)",
+    "EXPLAIN COPY releases TO '{log}'",
+    "EXPLAIN/**/ANALYZE COPY releases TO '{log}'",
+    "EXPLAIN ANALYZE WITH x AS (COPY releases TO '{log}') FROM x",
+    "WITH x AS (DELETE FROM histograms RETURNING value) FROM x",
+    "FROM query('COPY releases TO ''{log}''')",
+    "FROM '{file}'",
+    "FROM read_blob('{file}')",
+    "ATTACH '{file}' AS again (READ_ONLY)",
+    "CREATE TEMP TABLE t AS SELECT 1",
+    "PRAGMA database_size",
+    "CALL pragma_version()",
+    "IMPORT DATABASE '{home}'",
+    "CHECKPOINT",
+    "COMMIT",
+    "PREPARE x AS SELECT 1",
+    "UPDATE EXTENSIONS",
+    "FROM read_csv('/etc/passwd')",
+    "FROM read_text('/proc/self/environ')",
     "FROM secret",
 ]
 
@@ -92,8 +115,35 @@ def test_a_query_reads_the_results_and_nothing_else(query: str, home: Path) -> N
     secret = "a variable of this program is no table either"  # noqa: F841, S105
     duckdb.connect(str(home / "vault" / "vault.duckdb")).execute("CREATE TABLE people AS SELECT 1 AS a").close()
     before = digests(home)
+    file = (home / "results.duckdb").resolve()
     with pytest.raises(RequestError):
-        ask(home, query.format(home=home))
+        ask(home, query.format(home=home, file=file, log=f"{file}.wal"))
+    assert digests(home) == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FROM histograms",
+        "-- with a remark\nSELECT 1;",
+        "WITH x AS (SELECT 1) FROM x",
+        "VALUES (1)",
+        "TABLE releases",
+        "DESCRIBE histograms",
+        "SUMMARIZE histograms",
+        "SHOW TABLES",
+        "PIVOT histograms ON value USING first(frequency)",
+        "EXPLAIN FROM histograms",
+        "EXPLAIN ANALYZE SELECT 1",
+        "explain (format json) select 1",
+        "FROM group_estimate('people', 'job', ['farmer'])",
+        "SELECT comment FROM duckdb_columns() WHERE table_name = 'histograms' AND comment IS NOT NULL",
+        "SELECT 'no file is allowed' WHERE current_setting('allowed_paths') = []",
+    ],
+)
+def test_what_reads_is_answered(query: str, home: Path) -> None:
+    before = digests(home)
+    assert ask(home, query).rows
     assert digests(home) == before
 
 

@@ -1,0 +1,2 @@
+-- grain: every table, view and macro of the results
+COPY FROM DATABASE results TO memory

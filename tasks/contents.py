@@ -1,0 +1,143 @@
+"""What was published, as a hash: taken when a release is published, kept outside the results, compared by `validate`.
+
+A release's rows are carried from one results file to the next, so the hash of a release is of its rows alone, whatever
+file they stand in; another hash is of the whole file, with its views and macros and the releases of others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tasks.home import Home, open_folder, replace
+from tasks.query import connect, connect_published, identifier, refuse_log, statement
+
+_CHUNK = 1 << 20
+RECORD = "contents.json"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The results beside what was written down when the release was published."""
+
+    sha256: str
+    """Of the release's rows as they are now."""
+    recorded: bool
+    """Whether anything was written down: releases of earlier versions have no hash."""
+    problems: tuple[str, ...]
+
+
+def release_hash(connection: duckdb.DuckDBPyConnection, release_id: str) -> str:
+    """SHA-256 of a release's rows in all tables: exact values, in any order.
+
+    Cells that are null are left out, so that a column which a later version adds leaves the hash of earlier releases.
+    """
+    lines = []
+    for (table,) in connection.execute(statement("86_analyst_tables")).fetchall():
+        found = connection.execute(statement("87_analyst_rows", table=identifier(table)), {"release_id": release_id})
+        columns = [column[0] for column in found.description]
+        for row in found.fetchall():
+            cells = {name: _exact(cell) for name, cell in zip(columns, row, strict=True) if cell is not None}
+            lines.append(json.dumps([table, cells], sort_keys=True, ensure_ascii=False))
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
+def _exact(cell: Any) -> Any:
+    match cell:
+        case float():
+            return cell.hex()
+        case datetime():
+            return cell.isoformat()
+        case list():
+            return [_exact(part) for part in cell]
+        case _:
+            return cell
+
+
+def file_hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as handle:
+        while chunk := handle.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def record_contents(home: Home, release_id: str, finished: Path, name: str) -> None:
+    """Write down what a finished results file holds, before analysts see it under its name.
+
+    In two places, neither of them the results: beside the release's plan, and as a line of a list. A repeated
+    publication writes again, and the last line counts.
+    """
+    with connect(finished, read_only=True) as connection:
+        contents = release_hash(connection, release_id)
+    record = {
+        "release_id": release_id,
+        "contents_sha256": contents,
+        "file": name,
+        "file_sha256": file_hash(finished),
+    }
+    folder = home.releases / release_id
+    open_folder(folder)
+    replace(folder / RECORD, (json.dumps(record, indent=2) + "\n").encode(), mode=0o644)
+    with home.publications.open("a") as handle:
+        # A crash may have left half a line; a new one must not continue it.
+        start = "" if _ends_whole(home.publications) else "\n"
+        handle.write(start + json.dumps(record) + "\n")
+        handle.flush()
+        os.fsync(handle.fileno())
+    home.publications.chmod(0o644)
+
+
+def _ends_whole(path: Path) -> bool:
+    content = path.read_bytes()
+    return not content or content.endswith(b"\n")
+
+
+def compare_contents(home: Home, release_id: str) -> Comparison:
+    """Hash what is published now and compare it with both records."""
+    path = home.results.resolve()
+    refuse_log(path)
+    with connect_published(home.results) as connection:
+        now = release_hash(connection, release_id)
+    listed = _listed(home)
+    beside = _read(home.releases / release_id / RECORD)
+    records = {
+        f"releases/{release_id}/{RECORD}": beside,
+        home.publications.name: next((line for line in reversed(listed) if line.get("release_id") == release_id), None),
+    }
+    problems = []
+    if any(records.values()):
+        for place, record in records.items():
+            if record is None:
+                problems.append(f"{place} has no hash of this release, which was published with one")
+            elif record.get("contents_sha256") != now:
+                problems.append(f"the published tables do not have the hash that {place} has")
+    made = next((line for line in reversed(listed) if line.get("file") == path.name), None)
+    if made is not None and made.get("file_sha256") != file_hash(path):
+        problems.append(
+            f"{path.name} is not the file that was published: its hash is not that in {home.publications.name}"
+        )
+    return Comparison(now, any(records.values()), tuple(problems))
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text())
+    except OSError:
+        return None
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _listed(home: Home) -> list[dict[str, Any]]:
+    if not home.publications.exists():
+        return []
+    return [json.loads(line) for line in home.publications.read_text().splitlines() if line.endswith("}")]
