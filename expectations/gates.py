@@ -68,7 +68,11 @@ def histogram_gates(evidence: Evidence) -> tuple[Gate, ...]:
         ),
         estimates_possible(plan, evidence.supports),
         *((climbed(evidence.histograms),) if plan.recipe.method == "em" else ()),
-        errors_usable(evidence.rows, ("frequency", "ci_low", "ci_high", "unbiased_frequency"), "estimate"),
+        errors_usable(
+            evidence.rows,
+            ("frequency", "ci_low", "ci_high", "unbiased_frequency", "unbiased_standard_error"),
+            "estimate",
+        ),
         *((quantiles_usable(plan, evidence.binned),) if any(a.probabilities for a in plan.attributes) else ()),
         domains_complete(plan, evidence.rows),
         counted_once(evidence),

@@ -28,6 +28,14 @@ unknown AS (
     SELECT coalesce(string_agg(coalesce(value, 'NULL'), ', ' ORDER BY value), '') AS names, count(*) AS n
     FROM wanted ANTI JOIN cells USING (value)
 ),
+-- What there is to ask for, for whoever asked for something else.
+asked AS (
+    SELECT list(DISTINCT attribute ORDER BY attribute) AS attributes
+    FROM level_estimates JOIN chosen USING (release_id)
+),
+declared AS (
+    SELECT list(DISTINCT value ORDER BY value) AS members FROM cells
+),
 -- A misspelt value must not be left out of the sum in silence.
 problem AS (
     SELECT CASE
@@ -35,16 +43,22 @@ problem AS (
             THEN 'no release "' || coalesce(wanted_release, 'NULL') || '" in these results'
         WHEN n_cells = 0
             THEN 'release ' || found.release_id || ' has no level estimates of an attribute "'
-                || coalesce(wanted_attribute, 'NULL') || '": it has none, or its levels are hidden'
+                || coalesce(wanted_attribute, 'NULL') || CASE
+                    WHEN attributes IS NULL THEN '": it has none of any, because its levels are hidden or its kind is another'
+                    ELSE '", only of ' || array_to_string(attributes[:40], ', ')
+                        || CASE WHEN len(attributes) > 40 THEN ' and ' || (len(attributes) - 40) || ' more' ELSE '' END
+                END
         WHEN n_wanted = 0 THEN 'a group needs at least one value'
-        WHEN unknown.n > 0 THEN 'attribute "' || wanted_attribute || '" has no value ' || unknown.names
+        WHEN unknown.n > 0 THEN 'attribute "' || wanted_attribute || '" has no value ' || unknown.names || ', only '
+            || array_to_string(members[:40], ', ')
+            || CASE WHEN len(members) > 40 THEN ' and ' || (len(members) - 40) || ' more' ELSE '' END
     END AS sentence
     -- Joined, not asked one by one: in a LATERAL join each has a row a group, which no single value can stand for.
     FROM
         (SELECT max(release_id) AS release_id FROM chosen) AS found,
         (SELECT count(*) AS n_cells FROM cells),
         (SELECT count(*) AS n_wanted FROM wanted),
-        unknown
+        unknown, asked, declared
 ),
 -- What one report's noise is at values and between them; results of earlier versions know only mechanisms whose noise
 -- is the same at every value and independent between them.

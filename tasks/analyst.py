@@ -119,12 +119,12 @@ def _refuse_writing(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     if not types:
         raise RequestError("The query is empty. Nothing was changed.")
     if len(types) > 1:
-        raise RequestError(f"One statement at a time (got {len(types)}). Nothing was run and nothing was changed.")
+        raise RequestError(f"One statement at a time (got {len(types)}). Nothing was changed.")
     if types[0] not in _READING:
         what = "another" if types[0] is None else types[0].name
         raise RequestError(
             f"`pldp query` only reads: give one SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SUMMARIZE or SHOW, or "
-            f"EXPLAIN before one (got {what}). Nothing was run and nothing was changed."
+            f"EXPLAIN before one (got {what}). Nothing was changed."
         )
 
 

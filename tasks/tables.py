@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from pldp.combine import noise_variances
+from pldp.combine import noise_variances, spread
 from pldp.exact import float_above, log_above
 from pldp.hidden import level_shares
 from pldp.inference import RELIABLE, Histogram
@@ -29,13 +29,23 @@ _BUDGETS = (
 
 
 def histogram_rows(plan: Plan, supports: tuple[Support, ...], histograms: tuple[Histogram, ...]) -> pl.DataFrame:
-    shares = ("frequency", "standard_error", "ci_low", "ci_high", "count", "unbiased_frequency")
+    shares = (
+        "frequency",
+        "standard_error",
+        "ci_low",
+        "ci_high",
+        "count",
+        "unbiased_frequency",
+        "unbiased_standard_error",
+    )
     schema = {"value": pl.String, **dict.fromkeys(shares, pl.Float64), "reliable": pl.Boolean}
     texts = dict.fromkeys(("attribute", "method", "postprocess"), pl.String)
     frames = [pl.DataFrame(schema={**schema, **texts, "n_reports": pl.Int64})]  # a release may be of numbers alone
     for attribute, support, histogram in zip(plan.attributes, supports, histograms, strict=True):
         n_reports = int(support.n.sum())
         unbiased = histogram.unbiased
+        # A population behind the users adds to every error, as in pldp/inference.py.
+        beyond = spread(unbiased.frequency, n_reports) / n_reports if plan.recipe.population else 0.0
         frame = pl.DataFrame(
             {
                 "value": attribute.values,
@@ -45,6 +55,7 @@ def histogram_rows(plan: Plan, supports: tuple[Support, ...], histograms: tuple[
                 "ci_high": histogram.ci_high,
                 "count": histogram.frequency * n_reports,
                 "unbiased_frequency": unbiased.frequency,
+                "unbiased_standard_error": np.sqrt(unbiased.standard_error**2 + beyond),
                 "reliable": unbiased.frequency > RELIABLE * unbiased.standard_error,
             }
         )

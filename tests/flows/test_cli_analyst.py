@@ -160,8 +160,11 @@ class TestGroup:
 
     def test_mistakes_are_exit_code_2(self, finished: Finished, pldp: Pldp) -> None:
         for arguments, part in (
-            (("people", "job", "farmers"), 'attribute "job" has no value farmers'),
-            (("people", "jobs", "farmer"), 'no level estimates of an attribute "jobs"'),
+            (
+                ("people", "job", "farmers"),
+                'attribute "job" has no value farmers, only clerk, farmer, none, nurse, other, smith',
+            ),
+            (("people", "jobs", "farmer"), 'no level estimates of an attribute "jobs", only of job, sex'),
             (("persons", "job", "farmer"), 'no release "persons"'),
         ):
             said = pldp("group", *arguments, "--home", finished.home)

@@ -77,7 +77,7 @@ def publish(
         [release, name, status, day],
     )
     results.execute(
-        "INSERT INTO histograms SELECT ?, ?, 'v' || range, ?, 'none', 0, 1, 0, 1, 0, 0, 7, true FROM range(?)",
+        "INSERT INTO histograms SELECT ?, ?, 'v' || range, ?, 'none', 0, 1, 0, 1, 0, 0, 7, true, 1 FROM range(?)",
         [release, found.attribute, method, VALUES],
     )
 

@@ -88,7 +88,7 @@ def test_the_published_tables_are_those_of_the_design(results: duckdb.DuckDBPyCo
     expected = {
         "releases": "release_id name status created_at n_users spec_sha256 plan_sha256 code_version",
         "histograms": "release_id attribute value method postprocess frequency standard_error ci_low ci_high count "
-        "unbiased_frequency n_reports reliable",
+        "unbiased_frequency n_reports reliable unbiased_standard_error",
         "level_estimates": "release_id attribute level value mechanism frequency standard_error n_reports",
         "level_shares": "release_id attribute level share standard_error",
         "means": "release_id attribute method mean standard_error ci_low ci_high n_reports lower upper",

@@ -41,6 +41,7 @@ def publish_by_hand(
                 unbiased_frequency=pl.col("frequency") - 0.001,
                 n_reports=pl.lit(2000, dtype=pl.Int64),
                 reliable=pl.col("frequency") > 0.06,
+                unbiased_standard_error=pl.lit(0.03),
             )
         )
         levels += [

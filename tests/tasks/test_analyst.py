@@ -194,8 +194,12 @@ class TestGroups:
             assert found["ci_high"] == pytest.approx(np.clip(expected.frequency + half, 0, 1), rel=1e-12)
 
     def test_mistakes_are_told(self, home: Path) -> None:
-        with pytest.raises(RequestError, match='attribute "job" has no value nobody'):
+        said = f'attribute "job" has no value nobody, only {", ".join(sorted(JOBS))}'
+        with pytest.raises(RequestError, match=said):
             ask_group(home, "people", "job", ["farmer", "nobody"])
+        said = 'has no level estimates of an attribute "jobs", only of job, sex'
+        with pytest.raises(RequestError, match=said):
+            ask_group(home, "people", "jobs", ["farmer"])
         with pytest.raises(RequestError, match='no release "x"'):
             ask_group(home, "x", "job", ["farmer"])
 

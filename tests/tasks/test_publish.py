@@ -123,3 +123,27 @@ def test_files_are_numbered_read_only_and_the_oldest_go(run: Run, staged: Staged
     assert {mode(run.home.root / name) for name in numbered} == {0o444}
     assert str(run.home.results.readlink()) == "results-5.duckdb", "relative: a home may be moved"
     assert ask(run, "SELECT count(*) FROM releases") == [(5,)]
+
+
+OLDER = """
+DROP VIEW latest_histograms;
+ALTER TABLE histograms DROP COLUMN unbiased_standard_error;
+CREATE VIEW latest_histograms AS
+    SELECT latest_releases.name, histograms.* FROM histograms JOIN latest_releases USING (release_id);
+"""
+"""Results as 0.2.0 published them."""
+
+
+def test_results_of_the_version_before_get_the_error_of_the_unbiased_frequency(
+    run: Run, staged: Staged, passed: tuple[Verdict, ...]
+) -> None:
+    publish.fn(run, 4000, staged.tables, passed)
+    path = run.home.results.resolve()
+    path.chmod(0o600)
+    with connect(path) as results:
+        results.execute(OLDER)
+    second, _ = opened(run.home.root.parent / "spec.yaml", run.home.root, "second")
+    publish.fn(second, 4000, staged.tables, passed)
+    query = "SELECT release_id, count(unbiased_standard_error) FROM {} GROUP BY ALL"
+    assert dict(ask(run, query.format("histograms"))) == {run.release_id: 0, second.release_id: staged.rows.height}
+    assert ask(run, query.format("latest_histograms")) == [(second.release_id, staged.rows.height)]

@@ -35,6 +35,8 @@ def test_histogram_rows(staged: Staged) -> None:
     reliable = np.asarray(rows["unbiased_frequency"]) > 3 * error
     assert rows["reliable"].to_list() == reliable.tolist()
     assert reliable.any()
+    assert rows["unbiased_standard_error"].to_list() == error.tolist(), "that of the column to compute with"
+    assert (rows["unbiased_standard_error"] > rows["standard_error"]).any(), "post-processing makes single cells better"
 
 
 def test_level_rows(staged: Staged) -> None:
@@ -75,3 +77,14 @@ def test_validation_rows() -> None:
     assert rows.to_dicts() == [
         {"gate": "g", "sentence": "It holds.", "passed": False, "observed": 1.0, "bound": 2.0, "false_alarm": 0.5}
     ]
+
+
+def test_the_error_of_the_unbiased_frequency_covers_the_population(tmp_path: Path) -> None:
+    """Where a spec asks about the population behind the users, their sampling is in this error: f(1 − f)/(n − 1)."""
+    staged = stage_run(tmp_path, intervals={"target": "population"})
+    for histogram, (_, rows) in zip(
+        staged.histograms, staged.rows.group_by("attribute", maintain_order=True), strict=True
+    ):
+        inside = np.clip(histogram.unbiased.frequency, 0, 1)
+        expected = np.sqrt(histogram.unbiased.standard_error**2 + inside * (1 - inside) / 3999)
+        assert rows["unbiased_standard_error"].to_list() == pytest.approx(expected.tolist(), rel=1e-12)
