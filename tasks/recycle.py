@@ -22,7 +22,8 @@ from pldp.exact import float_above, log_above, within
 from pldp.inference import estimate_histogram
 from pldp.mechanisms.protocol import Counts, PureProtocol, Reports
 from pldp.plan import AttributePlan, Plan
-from pldp.recycle import RecycledBRR, RecycledKRR, clear
+from pldp.recycle import clear
+from pldp.recycled import Recycled
 from pldp.trust import trust_model
 from tasks.count import Support
 from tasks.home import Home
@@ -33,6 +34,11 @@ from tasks.stage import guarded
 from tasks.tables import histogram_rows
 
 NOTHING = "Nothing was drawn or written."
+_INSTEAD = {
+    "items": "A release of its own with a smaller budget.total serves that analyst, and spends on top. ",
+    "aggregates": "Name the analyst as a provider with an epsilon of its own in the next release. ",
+}
+"""What else serves an analyst of a smaller clearance, by the kind of release."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ def recycle(home: Path, wanted: str, budget: Fraction) -> Cleared:
     """Estimates from reports of at most this budget each; weaker-protected ones are flipped again first."""
     found = read_release(home, wanted)
     run = Run(str(home), found.release_id)
+    _refuse_other_kinds(run)
     plan = run.plan
     if found.status != "published" or plan.hidden is not None:
         why = "its levels are hidden, so nobody knows whose reports to flip" if plan.hidden else "it was refused"
@@ -66,6 +73,16 @@ def recycle(home: Path, wanted: str, budget: Fraction) -> Cleared:
     )
     rows = histogram_rows(plan, supports, histograms)
     return Cleared(rows, _statement(plan, found.release_id, budget, cleared))
+
+
+def _refuse_other_kinds(run: Run) -> None:
+    """Only reports of histograms have a second perturbation; other kinds have plans of another form."""
+    kind = json.loads((run.folder / "plan.json").read_text()).get("kind")
+    if kind is not None:
+        raise RequestError(
+            f"{run.release_id} cannot be recycled: it is a release of {kind}, and only reports of histograms can be "
+            f"perturbed once more. {_INSTEAD.get(kind, '')}{NOTHING}"
+        )
 
 
 def write_cleared(found: Cleared, folder: Path) -> list[Path]:
@@ -104,7 +121,8 @@ def _chain(attribute: AttributePlan, steps: Sequence[Fraction]) -> list[tuple[Pu
             chain.append(clear(chain[-1], step))
     except ValueError as error:
         raise RequestError(
-            f"Attribute {attribute.name}: {error}. A spec that asks for krr or brr makes reports that can be. {NOTHING}"
+            f"Attribute {attribute.name}: {error}. A release whose spec names one of these has reports that can be. "
+            f"{NOTHING}"
         ) from None
     return chain
 
@@ -123,14 +141,14 @@ def _support(
             reports = read_reports(path)
             for step, before, after in zip(steps, chain, chain[1:], strict=False):
                 protocol = after[i]
-                if protocol is not before[i] and isinstance(protocol, RecycledBRR | RecycledKRR):
+                if protocol is not before[i] and isinstance(protocol, Recycled):
                     reports = _drawn(run, path, step, protocol, reports)
             counts[i] += chain[-1][i].support(reports)
             sizes[i] += len(reports)
     return Support(attribute.name, counts, sizes)
 
 
-def _drawn(run: Run, path: Path, step: Fraction, protocol: RecycledBRR | RecycledKRR, reports: Reports) -> Reports:
+def _drawn(run: Run, path: Path, step: Fraction, protocol: Recycled, reports: Reports) -> Reports:
     """The reports after this step: those on disk, or drawn now from those before it."""
     place = _place(run) / f"budget={step.numerator}-{step.denominator}" / path.relative_to(run.reports)
     if not place.exists():

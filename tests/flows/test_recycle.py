@@ -10,13 +10,16 @@ import polars as pl
 import pytest
 
 from flows.release import release
+from flows.sample import write_sample
+from tests.baskets import world as baskets
 from tests.flows.conftest import Pldp
+from tests.items import world as films
 from tests.people import digests, make_people, world
 
 pytestmark = pytest.mark.usefixtures("server")
 
 
-@pytest.fixture(scope="module", params=["krr", "brr"])
+@pytest.fixture(scope="module", params=["krr", "brr", "oue", "subset"])
 def home(request: pytest.FixtureRequest, server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recycled")
     spec = world(folder, make_people(5000), mechanism=request.param, postprocess="none")
@@ -78,4 +81,31 @@ def test_what_cannot_be_recycled(sections: dict[str, Any], why: str, pldp: Pldp,
     assert said.code != 0
     assert why in said.err
     assert "Nothing was drawn or written" in said.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_shipped_sample_can_be_recycled(pldp: Pldp, tmp_path: Path) -> None:
+    """`mechanism: auto` takes subset selection there, which was refused."""
+    spec, _ = write_sample(tmp_path / "data", users=20_000)
+    assert release(spec, tmp_path / "home").status == "published"
+    said = pldp("recycle", "sample", "0.3", tmp_path / "out", "--home", tmp_path / "home")
+    assert said.code == 0, said.err
+    statement = json.loads((tmp_path / "out" / "privacy.json").read_text())
+    assert all(level["exact_epsilon"] <= statement["cleared_up_to"] for level in statement["levels"])
+    assert "subset-recycled" in {level["mechanism"] for level in statement["levels"]}
+    rows = pl.read_parquet(tmp_path / "out" / "histograms.parquet")
+    assert set(rows["attribute"]) == {level["attribute"] for level in statement["levels"]}
+    sums = rows.group_by("attribute").agg(pl.col("frequency").sum())["frequency"]
+    assert sums.to_list() == pytest.approx([1] * len(sums))
+
+
+@pytest.mark.parametrize(("make", "kind"), [(baskets, "items"), (films, "aggregates")])
+def test_other_kinds_are_refused_by_name(make: Any, kind: str, pldp: Pldp, tmp_path: Path) -> None:
+    """They ended in a ValidationError of the plan."""
+    done = release(make(tmp_path), tmp_path / "home")
+    said = pldp("recycle", done.release_id, "0.1", tmp_path / "out", "--home", tmp_path / "home")
+    assert said.code == 2
+    told = " ".join(said.err.split())
+    assert f"it is a release of {kind}, and only reports of histograms can be perturbed once more" in told
+    assert "Nothing was drawn or written" in told
     assert not (tmp_path / "out").exists()

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from math import prod
+from operator import mul
 
 import numpy as np
 import pytest
@@ -11,14 +13,19 @@ from hypothesis import strategies as st
 from pldp.combine import Combined, combine_linear, estimate_levels
 from pldp.exact import SCALE, exp_below, log_above
 from pldp.mechanisms.krr import KRR
+from pldp.mechanisms.olh import OLH
 from pldp.mechanisms.protocol import Counts, PureProtocol
+from pldp.mechanisms.subset import Subset
 from pldp.mechanisms.unary import BRR, OUE
 from pldp.randomness import Keystream
-from pldp.recycle import Recycled, RecycledBRR, RecycledKRR, clear, recycle
+from pldp.recycle import clear, recycle
+from pldp.recycled import Recycled, RecycledBRR, RecycledOUE
+from pldp.recycled_sets import RecycledKRR, RecycledSubset
 from pldp.simulate import draw_levels, draw_support, whole_counts
+from tests.pldp.mechanisms.laws import channel
 from tests.pldp.world import z_bound, zipf
 
-KINDS: list[type[PureProtocol]] = [BRR, KRR]
+KINDS: list[type[PureProtocol]] = [BRR, KRR, OUE, Subset]
 
 
 def cleared_estimate(support: Counts, n: Counts, protocols: tuple[PureProtocol, ...]) -> Combined:
@@ -42,7 +49,7 @@ def test_a_chain_of_budgets_adds_up_to_nothing(kind: type[PureProtocol]) -> None
 
     def law(protocol: PureProtocol, x: int, z: tuple[int, ...]) -> Fraction:
         """Bits of a unary report, or the one value of k-RR."""
-        if isinstance(protocol, RecycledKRR | KRR):
+        if isinstance(protocol, RecycledKRR | KRR | RecycledSubset | Subset):  # of two values, a set is one of them
             return protocol.exact_p if z == (x,) else protocol.exact_q
         out = Fraction(1)
         for j, bit in enumerate(z):
@@ -50,7 +57,7 @@ def test_a_chain_of_budgets_adds_up_to_nothing(kind: type[PureProtocol]) -> None
             out *= chance if bit else 1 - chance
         return out
 
-    outcomes = [(0,), (1,)] if kind is KRR else [(0, 0), (0, 1), (1, 0), (1, 1)]
+    outcomes = [(0,), (1,)] if kind in (KRR, Subset) else [(0, 0), (0, 1), (1, 0), (1, 1)]
     independent = max(
         law(one, 0, z) * law(afresh, 0, y) / (law(one, 1, z) * law(afresh, 1, y)) for z in outcomes for y in outcomes
     )
@@ -83,8 +90,9 @@ def test_the_promise_is_kept_exactly_and_no_more(
     assert replace(found, again=found.again + 2).worst_ratio > exp_below(epsilon)
     assert 0 < found.again < SCALE
     assert found.exact_p > found.exact_q
-    own = found.exact_p + (size - 1) * found.exact_q
-    assert own == (1 if isinstance(found, RecycledKRR) else found.exact_p + (size - 1) * (1 - found.exact_p))
+    others = {KRR: 1 - found.exact_p, BRR: (size - 1) * (1 - found.exact_p), OUE: (size - 1) * found.exact_q}
+    named = found.size - found.exact_p if isinstance(found, RecycledSubset) else others[kind]
+    assert (size - 1) * found.exact_q == named
 
 
 def test_the_ratio_is_that_of_the_channel() -> None:
@@ -101,6 +109,66 @@ def test_the_ratio_is_that_of_the_channel() -> None:
     assert table[0][0] == found.exact_p
     assert table[1][0] == found.exact_q
     assert max(table[x][y] / table[w][y] for x in range(3) for w in range(3) for y in range(3)) == found.worst_ratio
+
+
+SOURCES = [
+    BRR.for_budget(3, Fraction(2)),
+    KRR.for_budget(4, Fraction(2)),
+    OUE.for_budget(3, Fraction(2)),
+    Subset.for_budget(4, Fraction(2)),
+    Subset(6, 2, 4 * (SCALE // 5)),  # ratio 8
+    Subset(5, 3, 19 * (SCALE // 20)),  # ratio 12 2/3
+]
+
+
+def step_law(kind: type[PureProtocol], retain: Fraction, reports: list[tuple[int, ...]]) -> list[list[Fraction]]:
+    """Pr[report after | report before] of one recycling, from its definition, (before, after)."""
+    if kind in (KRR, Subset):
+        redrawn = (1 - retain) / len(reports)
+        return [[retain * (a == b) + redrawn for a in reports] for b in reports]
+    return [
+        [
+            prod((retain if x == y else 1 - retain for x, y in zip(a, b, strict=True)), start=Fraction(1))
+            for a in reports
+        ]
+        for b in reports
+    ]
+
+
+@pytest.mark.parametrize("budgets", [(Fraction(1),), (Fraction(3, 2), Fraction(1))], ids=["at once", "by two steps"])
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: f"{source.name} {source.domain_size}")
+def test_recycling_is_a_protocol_by_enumeration(source: PureProtocol, budgets: tuple[Fraction, ...]) -> None:
+    """The first channel times every step's, as rationals: p, q, pairs and the worst ratio are those of the class, and
+    the ratio keeps e^ε. Steps meant for 1.1 times the budget are caught."""
+
+    size = source.domain_size
+
+    def table(found: Recycled) -> dict[tuple[int, ...], list[Fraction]]:
+        law = channel(found.first)
+        reports = list(law)
+        rows = [[law[report][x] for report in reports] for x in range(size)]
+        for threshold in found.steps:
+            step = step_law(type(source), Fraction(threshold, SCALE), reports)
+            rows = [[sum(map(mul, row, after), Fraction(0)) for after in zip(*step, strict=True)] for row in rows]
+        assert all(sum(row) == 1 for row in rows)
+        return {report: [row[a] for row in rows] for a, report in enumerate(reports)}
+
+    def recycled(factor: Fraction) -> Recycled:
+        found = recycle(source, budgets[0] * factor)
+        for budget in budgets[1:]:
+            found = recycle(found, budget * factor)
+        return found
+
+    found = recycled(Fraction(1))
+    law = table(found)
+    assert max(max(row) / min(row) for row in law.values()) == found.worst_ratio <= exp_below(Fraction(1))
+    assert sum(row[0] for report, row in law.items() if report[0]) == found.exact_p
+    assert all(sum(row[x] for report, row in law.items() if report[0]) == found.exact_q for x in range(1, size))
+    own, others = found.exact_pairs
+    assert sum(row[0] for report, row in law.items() if report[0] and report[1]) == own
+    assert sum(row[0] for report, row in law.items() if report[1] and report[2]) == others
+    wrong = table(recycled(Fraction(11, 10)))
+    assert max(max(row) / min(row) for row in wrong.values()) > exp_below(Fraction(1))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -165,12 +233,13 @@ def test_an_analyst_cleared_up_to_a_budget(kind: type[PureProtocol], seed: int) 
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="already keep a budget of 2"):
         recycle(BRR.for_budget(4, Fraction(2)), Fraction(2))
-    with pytest.raises(ValueError, match="oue reports cannot be recycled"):
-        recycle(OUE.for_budget(4, Fraction(2)), Fraction(1))
+    with pytest.raises(ValueError, match="olh reports cannot be recycled: only brr, krr, oue and subset"):
+        recycle(OLH.for_budget(4, Fraction(2)), Fraction(1))
     with pytest.raises(ValueError, match=r"recycle\(\)"):
         RecycledBRR.for_budget(4, Fraction(1))
-    with pytest.raises(ValueError, match=r"recycle\(\)"):
-        RecycledKRR.for_budget(4, Fraction(1))
+    for again in (RecycledKRR, RecycledOUE, RecycledSubset):
+        with pytest.raises(ValueError, match=r"recycle\(\)"):
+            again.for_budget(4, Fraction(1))
     for kind in KINDS:
         with pytest.raises(ValueError, match="too small to leave any signal"):
             recycle(kind.for_budget(4, Fraction(2)), Fraction(1, 10**30))
