@@ -10,8 +10,8 @@ from typing import Any, TextIO
 
 from rich.console import Console
 from rich.measure import Measurement
-from rich.table import Table
 
+from flows.tables import Table
 from tasks.analyst import Answer
 from tasks.terminal import visible
 
@@ -90,7 +90,7 @@ def _cell(value: Any) -> str:
         case bool():
             return str(value).lower()
         case float():
-            return f"{value:.6g}"
+            return f"{value:.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:.6g}"
         case datetime():
             return f"{value:%Y-%m-%d %H:%M:%S}"
         case _:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, out, print_json
+from flows.tables import Table
 
 app = typer.Typer()
 

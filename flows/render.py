@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from rich.console import Console
-from rich.table import Table
 
 from flows.render_aggregates import budget_tables, totals_tables
 from flows.render_histograms import budgets_table, histogram_tables, shares_table
 from flows.render_items import itemset_tables
 from flows.render_numbers import means_table, quantiles_table
+from flows.tables import Table
 from tasks import words
 from tasks.failures import Failure
 from tasks.home import Home

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 from rich.console import Console
-from rich.table import Table
 
+from flows.tables import Bar, Table
 from pldp.trust import OPERATED
+from tasks import words
 from tasks.terminal import styled
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def totals_tables(rows: pl.DataFrame) -> list[Table]:
         ordered = part.sort("total", descending=True)
         largest = max(float(ordered["total"][0]), 1e-12)
         for row in ordered.iter_rows(named=True):
-            bar = "█" * max(0, round(_BAR * row["total"] / largest))
+            bar = Bar(row["total"] / largest, _BAR)
             share = "" if row["share"] is None else f"{row['share']:.1%} ± {row['share_error']:.1%}"
             interval = f"{row['ci_low']:,.0f} – {row['ci_high']:,.0f}"
             numbers = f"{row['total']:,.0f}", f"{row['standard_error']:,.0f}"
@@ -79,7 +80,7 @@ def show_aggregates_forecast(out: Console, found: AggregatesForecast) -> None:
         errors.add_column("one user", justify="right")
     for (attribute,), part in found.errors.group_by("attribute", maintain_order=True):
         known = {row["provider"]: row for row in part.iter_rows(named=True)}
-        cells = [f"{known[name][field]:,.4g}" for name in providers for field in ("standard_error", "one_user")]
+        cells = [words.figure(known[name][field]) for name in providers for field in ("standard_error", "one_user")]
         errors.add_row(str(attribute), *cells)
     out.print(errors)
     out.print(_losses(found.losses))
@@ -98,8 +99,8 @@ def show_aggregates_study(out: Console, done: Evaluated) -> None:
                 f"{row['truth']:,.0f}",
                 f"{row['standard_error']:,.0f}",
                 f"{row['z']:.2f}",
-                f"{row['mean_error']:.4g}",
-                f"{row['predicted_mean_error']:.4g}",
+                words.figure(row["mean_error"]),
+                words.figure(row["predicted_mean_error"]),
             )
         out.print(table)
     out.print(_losses(done.tables["losses"]))
@@ -117,6 +118,6 @@ def _losses(rows: pl.DataFrame) -> Table:
     for column in ("MAE", "MSE", "MAEL", "KL"):
         table.add_column(column, justify="right")
     for row in rows.iter_rows(named=True):
-        losses = (f"{row[name]:.4g}" for name in measures)
+        losses = (words.figure(row[name]) for name in measures)
         table.add_row(row["provider"], row["profile"], row["way"], *losses)
     return table

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 from rich.console import Console
-from rich.table import Table
 
 from flows.render_numbers import mechanisms_table, predicted_means, sampling_table, studied_means
+from flows.tables import Bar, Table
 from pldp.trust import trust_model
+from tasks import words
 from tasks.terminal import styled
 
 if TYPE_CHECKING:
@@ -38,11 +39,10 @@ def _histogram(attribute: str, rows: pl.DataFrame) -> Table:
     top = rows.sort("frequency", descending=True).head(SHOWN_VALUES)
     largest = max(float(top["frequency"][0]), 1e-12)
     for row in top.iter_rows(named=True):
-        bar = "█" * max(0, round(_BAR * row["frequency"] / largest))
         interval = f"{row['ci_low']:.2%} – {row['ci_high']:.2%}"
         faint = "" if row["reliable"] else "dim"
         share, error = f"{row['frequency']:.2%}", f"{row['standard_error']:.2%}"
-        table.add_row(styled(row["value"], faint), share, error, interval, styled(bar, faint))
+        table.add_row(styled(row["value"], faint), share, error, interval, Bar(row["frequency"] / largest, _BAR, faint))
     if rows.height > top.height:
         table.add_row(styled(f"… {rows.height - top.height} more", "dim"), "", "", "", "")
     return table
@@ -129,7 +129,7 @@ def _protocols(rows: pl.DataFrame) -> Table:
         if row["chosen"] or hidden:
             leak = ["without bound" if row["level_leak"] is None else f"{row['level_leak']:.3f}"] if hidden else []
             mark = "◆ " if row["chosen"] else "  "
-            noise, size = f"{row['variance']:.4g}", str(row["report_bytes"])
+            noise, size = words.figure(row["variance"]), str(row["report_bytes"])
             where = (row["attribute"], row["level"] or "", mark + row["mechanism"])
             table.add_row(*where, noise, size, *leak, row["why"] or "")
     return table
@@ -168,7 +168,7 @@ def show_histogram_study(out: Console, done: Evaluated) -> None:
                 "" if predicted is None else f"{row['rmse'] / predicted:.3f}",
                 "" if row["coverage"] is None else f"{row['coverage']:.1%}",
                 f"{row['maximum_error']:.3%}",
-                f"{row['nse']:.4g}",
+                words.figure(row["nse"]),
             )
         out.print(table)
         out.print(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from rich.console import Console
-from rich.table import Table
 
+from flows.tables import Bar, Table
 from pldp.trust import OPERATED
 from tasks.terminal import styled
 
@@ -35,7 +35,7 @@ def itemset_tables(itemsets: pl.DataFrame, rules: pl.DataFrame) -> Iterator[Tabl
         top = rows.sort("support", descending=True).head(SHOWN_SETS)
         largest = max(float(top["support"][0]), 1e-12)
         for row in top.iter_rows(named=True):
-            bar = "█" * max(0, round(_BAR * row["support"] / largest))
+            bar = Bar(row["support"] / largest, _BAR)
             interval = f"{row['ci_low']:.2%} – {row['ci_high']:.2%}"
             numbers = f"{row['support']:.2%}", f"{row['standard_error']:.2%}"
             table.add_row(_names(row["items"]), *numbers, interval, f"{row['probability_frequent']:.0%}", bar)

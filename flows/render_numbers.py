@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import polars as pl
-from rich.table import Table
+
+from flows.tables import Table
+from tasks import words
 
 
 def means_table(means: pl.DataFrame) -> Table:
@@ -15,10 +17,10 @@ def means_table(means: pl.DataFrame) -> Table:
     for row in means.iter_rows(named=True):
         table.add_row(
             row["attribute"],
-            f"{row['mean']:.6g}",
-            f"{row['standard_error']:.2g}",
-            f"{row['ci_low']:.6g} – {row['ci_high']:.6g}",
-            f"{row['lower']:g} – {row['upper']:g}",
+            words.figure(row["mean"], 6),
+            words.figure(row["standard_error"], 2),
+            f"{words.figure(row['ci_low'], 6)} – {words.figure(row['ci_high'], 6)}",
+            f"{words.figure(row['lower'], 6)} – {words.figure(row['upper'], 6)}",
             f"{row['n_reports']:,}",
             row["method"],
         )
@@ -34,9 +36,9 @@ def quantiles_table(quantiles: pl.DataFrame) -> Table:
         table.add_row(
             row["attribute"],
             f"{row['probability']:.4g}",
-            f"{row['quantile']:.6g}",
-            f"{row['standard_error']:.2g}",
-            f"{row['ci_low']:.6g} – {row['ci_high']:.6g}",
+            words.figure(row["quantile"], 6),
+            words.figure(row["standard_error"], 2),
+            f"{words.figure(row['ci_low'], 6)} – {words.figure(row['ci_high'], 6)}",
             f"{row['n_reports']:,}",
         )
     return table
@@ -49,8 +51,13 @@ def predicted_means(means: pl.DataFrame) -> Table:
     for method in means["method"].unique(maintain_order=True):
         table.add_column(method, justify="right")
     for (attribute,), rows in means.group_by("attribute", maintain_order=True):
-        cells = [f"{'◆ ' if row['published'] else ''}{row['standard_error']:.3g}" for row in rows.iter_rows(named=True)]
-        table.add_row(str(attribute), f"{rows['lower'][0]:g} – {rows['upper'][0]:g}", *cells)
+        cells = [
+            f"{'◆ ' if row['published'] else ''}{words.figure(row['standard_error'], 3)}"
+            for row in rows.iter_rows(named=True)
+        ]
+        table.add_row(
+            str(attribute), f"{words.figure(rows['lower'][0], 6)} – {words.figure(rows['upper'][0], 6)}", *cells
+        )
     return table
 
 
@@ -90,10 +97,10 @@ def studied_means(studied: pl.DataFrame) -> Table:
             row["method"],
             f"{row['repeats']:,}",
             f"{row['users']:,}",
-            f"{row['rmse']:.4g}",
-            f"{row['predicted']:.4g}",
+            words.figure(row["rmse"]),
+            words.figure(row["predicted"]),
             f"{row['rmse'] / row['predicted']:.3f}" if row["predicted"] else "",
-            f"{row['bias']:.2g}",
+            words.figure(row["bias"], 2),
             f"{row['coverage']:.1%}",
         )
     return table

@@ -7,7 +7,9 @@ Direction marks reorder what a person reads. Rich obeys its markup. So character
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +20,10 @@ from rich.text import Text
 # C0 but the end of a line, DEL, C1, line and paragraph separators, overrides and isolates of direction, and halves of
 # characters, which a file name that is not UTF-8 has in Python and which no stream can write.
 _STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+_PIPE = 10_000
+"""Columns of what is no terminal: there is no width that anything would have to fit into."""
 
 
 def visible(text: str) -> str:
@@ -34,7 +40,9 @@ class SafeConsole(Console):
     """A console on which text is text. Cleaned before it is measured, so that tables stay straight."""
 
     def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, markup=False, emoji=False)
+        stream = sys.stderr if stderr else sys.stdout
+        piped = not stream.isatty() and "COLUMNS" not in os.environ
+        super().__init__(stderr=stderr, markup=False, emoji=False, width=_PIPE if piped else None)
 
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(visible(text), **options)

@@ -81,6 +81,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) < 1e15 and value == round(value) else f"{value:.4g}"
 
 
+def figure(value: float, digits: int = 4) -> str:
+    """A number of a table to so many digits, and never fewer than stand before its point: 553,699, not 5.537e+05."""
+    return f"{value:,.0f}" if 10 ** (digits - 1) <= abs(value) < 1e15 else f"{value:.{digits}g}"
+
+
 def certainty(epsilon: float) -> str:
     """How sure one can become, at most, of one of two answers that seemed equally likely: e^ε / (1 + e^ε)."""
     percent = math.ceil(1000 / (1 + math.exp(-min(epsilon, _NO_PROTECTION)))) / 10

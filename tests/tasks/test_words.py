@@ -61,6 +61,23 @@ def test_decimals_show_the_error(error: float, digits: int) -> None:
     assert words.decimals(error) == digits
 
 
+@pytest.mark.parametrize(
+    ("value", "digits", "said"),
+    [
+        (553_699.2, 4, "553,699"),
+        (1_234_567.8, 6, "1,234,568"),
+        (-12_345.6, 4, "-12,346"),
+        (999.96, 4, "1000"),
+        (0.012346, 4, "0.01235"),
+        (297.31, 2, "297"),
+        (0.0, 4, "0"),
+        (2.5e17, 4, "2.5e+17"),
+    ],
+)
+def test_figures_keep_what_stands_before_the_point(value: float, digits: int, said: str) -> None:
+    assert words.figure(value, digits) == said
+
+
 def test_numbers() -> None:
     assert [words.number(value) for value in (20_000.0, 0.5, 2.5e-6, float("nan"), float("inf"))] == [
         "20,000", "0.5", "2.5e-06", "nan", "inf",
