@@ -174,11 +174,11 @@ def test_recycling_is_a_protocol_by_enumeration(source: PureProtocol, budgets: t
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [3, 13, 300])
 def test_reports_behave_as_declared(kind: type[PureProtocol], size: int, seed: int) -> None:
-    # Support of every value among 60,000 users who share one value, Bonferroni over cells; the same with a second step
+    # Support of every value among 150,000 users who share one value, Bonferroni over cells; the same with a second step
     # meant for 1.1 times the budget must be caught.
     source = kind.for_budget(size, Fraction(4))
     found, wrong = (recycle(source, e) for e in (Fraction(2), Fraction(11, 5)))
-    stream, n = Keystream.seeded(seed), 60_000
+    stream, n = Keystream.seeded(seed), 150_000
     reports = source.perturb(np.full(n, size - 1, dtype=np.uint16), stream)
     kept = reports.copy()
 
