@@ -69,14 +69,14 @@ def main() -> None:
     ran: Ran = defaultdict(list)
     stage.guarded = functools.partial(_timed, stage.guarded, ran)
     import flows.release as flow
-    from flows.pipeline import forget_vault
+    from tasks.vaults import forget_vault
 
     vault = 0
 
-    def measured(run: Any, file: Any) -> None:
+    def measured(run: Any, file: Any, status: str) -> None:
         nonlocal vault
         vault = _size(run.vault.parent)
-        forget_vault(run, file)
+        forget_vault(run, file, status)
 
     patch.object(flow, "forget_vault", measured).start()  # where it is used
     started = time.perf_counter()

@@ -54,10 +54,11 @@ def page(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME) -> None:
 @app.command()
 def releases(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """List the releases of a home, and what they spent."""
-    from flows.render import show_failures, show_releases
+    from flows.render import show_failures, show_releases, show_vaults
     from tasks.failures import read_failures
     from tasks.home import Home
     from tasks.results import list_releases
+    from tasks.vaults import vaults
 
     found = list_releases(home)
     if as_json:
@@ -65,3 +66,4 @@ def releases(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> No
     else:
         show_releases(out, found, home)
         show_failures(out, read_failures(Home(home)))
+        show_vaults(out, vaults(Home(home)))

@@ -12,13 +12,14 @@ import polars as pl
 from prefect import flow
 
 from flows.kinds import Asked, kind_for
-from flows.pipeline import forget_vault, threads
+from flows.pipeline import threads
 from flows.progress import report
 from flows.runner import running_on
 from tasks.home import Home
 from tasks.query import connect
 from tasks.run import AnyRun
 from tasks.tables import validation_rows
+from tasks.vaults import forget_vault
 
 if TYPE_CHECKING:
     from expectations.runner import Verdict

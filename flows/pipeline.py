@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +23,7 @@ from tasks.ingest import Ingested
 from tasks.numbers import NumberResults, NumberTally, binned_numbers, count_number_reports, estimate_numbers
 from tasks.perturb import perturb, perturb_hidden
 from tasks.perturb_numbers import perturb_numbers
-from tasks.run import AnyFile, AnyRun, Run
+from tasks.run import Run
 from tasks.tables import histogram_rows
 from tasks.validate import validate
 
@@ -95,12 +94,6 @@ def conclude(
     )
     report("validate", 1)
     return Outcome(supports, estimates, histograms, rows, numbers, binned, verdicts)
-
-
-def forget_vault(run: AnyRun, file: AnyFile) -> None:
-    """The end of the raw values, unless the spec keeps them."""
-    if file.spec.retention.vault == "delete":
-        shutil.rmtree(run.vault.parent, ignore_errors=True)
 
 
 def fan_out(name: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,16 +12,17 @@ from prefect import flow
 from prefect.artifacts import create_table_artifact
 
 from flows.kinds import kind_for
-from flows.pipeline import forget_vault, threads
+from flows.pipeline import threads
 from flows.progress import report
 from flows.runner import running_on
-from pldp.errors import PldpError
+from pldp.errors import HomeError, PldpError
 from pldp.exact import float_above
 from tasks.home import Home
 from tasks.publish import publish, status_of
 from tasks.run import AnyFile, AnyRun
 from tasks.specfile import Given
 from tasks.stage import stage
+from tasks.vaults import forget_vault, leaving_nothing, settle_vault, sweep_vaults
 
 MANUAL = "manual"
 ARTIFACT_ROWS = 1000
@@ -70,9 +72,11 @@ def release_flow(
     found = _finished(run, file, page)
     if found is not None:
         return found
+    sweep_vaults(run)
     with running_on(file.spec.runner, run):
         report("ingest", 0)
-        ingested = kind.ingest(run, file)
+        with leaving_nothing(run):
+            ingested = kind.ingest(run, file)
         report("ingest", 1)
         record_spend(run, slot)
         kind.draw(run, file, ingested)
@@ -80,10 +84,10 @@ def release_flow(
     report("publish", 0)
     status = publish(run, ingested.n_users, outcome.tables, outcome.verdicts)
     report("publish", 1)
-    forget_vault(run, file)
-    report("page", 0)
-    problem = page_problem(run, page)
-    report("page", 1)
+    with _forgotten(run, file, status):
+        report("page", 0)
+        problem = page_problem(run, page)
+        report("page", 1)
     if status == "published":
         for table in kind.artifacts:
             rows = outcome.tables[table].head(ARTIFACT_ROWS).to_dicts()
@@ -96,8 +100,21 @@ def _finished(run: AnyRun, file: AnyFile, build: Callable[[Path, str], None]) ->
     done = status_of(run.home, run.release_id)
     if done is None:
         return None
-    forget_vault(run, file)  # whoever published it may have died before coming to this
-    return Released(run.release_id, done, resumed=True, page_problem=page_problem(run, build))
+    with _forgotten(run, file, done):  # whoever published it may have died before coming to this
+        return Released(run.release_id, done, resumed=True, page_problem=page_problem(run, build))
+
+
+@contextmanager
+def _forgotten(run: AnyRun, file: AnyFile, status: str) -> Iterator[None]:
+    """The raw values are gone before what comes next; if they are not, that is the release's last word."""
+    failure = None
+    try:
+        forget_vault(run, file, status)
+    except HomeError as error:
+        failure = error
+    yield
+    if failure is not None:
+        raise failure
 
 
 @stage(retries=2)
@@ -122,6 +139,7 @@ def page_problem(run: AnyRun, build: Callable[[Path, str], None]) -> str | None:
 def record_spend(run: AnyRun, slot: str) -> None:
     """Before the first draw: a release that is refused later has spent all the same."""
     plan = run.plan
+    settle_vault(run)
     run.home.record_spend(
         {
             "release_id": run.release_id,
@@ -131,5 +149,6 @@ def record_spend(run: AnyRun, slot: str) -> None:
             "unit": plan.unit,
             "budget": float_above(plan.worst_total),
             "plan_sha256": plan.sha256,
+            "key": run.home.fingerprint(),
         }
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +126,12 @@ def show_failures(out: Console, failures: list[Failure]) -> None:
         last = failures[-1]
         line = f"{len(failures)} scheduled runs failed, the last at {last.at}: {last.message} Resume: {last.resume}"
         out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def show_vaults(out: Console, vaults: Iterable[object]) -> None:
+    """Raw values that are still there, why, and how they go."""
+    for vault in vaults:
+        out.print(str(vault), markup=False, highlight=False, soft_wrap=True)
 
 
 def _people(n_users: int | None) -> str:

@@ -13,7 +13,7 @@ from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import FlowRunContext
 from prefect.states import Completed
 
-from flows.pipeline import forget_vault, threads
+from flows.pipeline import threads
 from flows.release import Released, release_flow
 from pldp.errors import GateFailed, SpecError
 from pldp.schedule import slot_of
@@ -24,6 +24,7 @@ from tasks.run import Run, open_run
 from tasks.settings import settle
 from tasks.specfile import SpecFile, load_spec
 from tasks.stage import guarded
+from tasks.vaults import forget_vault
 
 GRACE = "PLDP_GRACE"
 """Minutes after its slot in which a run may still start."""
@@ -124,7 +125,7 @@ def _taken(home: Home, file: SpecFile, slot: str) -> Released | None:
             release_id = str(spent["release_id"])
             status = status_of(home, release_id)
             if status is not None:
-                forget_vault(Run(str(home.root), release_id), file)  # whoever published it may have died before this
+                forget_vault(Run(str(home.root), release_id), file, status)  # if who published it died before this
                 return Released(release_id, status, resumed=True)
             if open_run(home, file, slot).release_id != release_id:
                 raise SpecError(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import hmac
 import json
 import os
 import re
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pldp.errors import HomeError
+from tasks.durable import make_folder, sync_folder
 
 _KEY_BYTES = 32
 _POLL_SECONDS = 0.2
@@ -77,7 +80,7 @@ class Home:
             for folder in (self.root, self.releases, self.pages):
                 open_folder(folder)
             for folder in (self.vault, self.evaluations, self.reports):
-                folder.mkdir(exist_ok=True)
+                make_folder(folder)
                 folder.chmod(0o700)
         except OSError as error:
             raise HomeError(
@@ -90,8 +93,48 @@ class Home:
         """The home's secret, made once. It keys whatever must identify private data without revealing it."""
         path = self.vault / "key"
         if not path.exists():
-            commit(path, os.urandom(_KEY_BYTES))
-        return path.read_bytes()
+            made, spends = os.urandom(_KEY_BYTES), self.spends()
+            since = self._since(made)
+            # Older lines do not name their key: whatever they spent was spent under another one.
+            if any("key" not in spend for spend in spends):
+                commit(since, str(len(spends)).encode())
+            if not commit(path, made):
+                since.unlink(missing_ok=True)
+        found = path.read_bytes()
+        if len(found) != _KEY_BYTES:
+            raise HomeError(
+                f"{path}: must have {_KEY_BYTES} bytes (got {len(found)}). Restore it from your backup. "
+                "Nothing was run."
+            )
+        return found
+
+    def fingerprint(self) -> str:
+        """What names the home's key in the ledger, and tells nothing about it."""
+        return _fingerprint(self.key())
+
+    def _since(self, key: bytes) -> Path:
+        """How many spends the ledger had when this key was made."""
+        return self.vault / f"key-{_fingerprint(key)}.since"
+
+    def refuse_lost_key(self, name: str, slot: str) -> None:
+        """A slot that was spent under another key would be spent again: with it the same data are another release."""
+        spends = list(enumerate(self.spends()))
+        same = [(i, spend) for i, spend in spends if (spend.get("name"), spend.get("slot")) == (name, slot)]
+        if not same:
+            return
+        path = self.vault / "key"
+        own, since = None, len(spends)
+        if path.exists():
+            own, made = self.fingerprint(), self._since(self.key())
+            since = int(made.read_text()) if made.exists() else 0
+        for i, spend in same:
+            if spend["key"] != own if "key" in spend else i < since:
+                raise HomeError(
+                    f"{self.ledger}: slot {slot!r} of {name!r} was spent by {spend['release_id']} under another "
+                    f"{path.relative_to(self.root)} than the one that is there, so it cannot be told whether this is "
+                    f"the same release. Restore {path} from your backup, or give another --slot for a new release, "
+                    "which spends again. Nothing was drawn."
+                )
 
     @contextmanager
     def locked(self, wait: bool = False) -> Iterator[None]:
@@ -138,8 +181,13 @@ class Home:
             # A crash may have left half a line; a new one must not continue it.
             handle.write(("" if _ends_whole(self.ledger) else "\n") + json.dumps(entry) + "\n")
             handle.flush()
+            self.ledger.chmod(0o644)  # what was spent is public
             os.fsync(handle.fileno())
-        self.ledger.chmod(0o644)  # what was spent is public
+        sync_folder(self.root)
+
+
+def _fingerprint(key: bytes) -> str:
+    return hmac.new(key, b"the key of a ledger's line", hashlib.sha256).hexdigest()[:16]
 
 
 def _ends_whole(path: Path) -> bool:
@@ -149,8 +197,7 @@ def _ends_whole(path: Path) -> bool:
 
 def open_folder(folder: Path) -> None:
     """A folder analysts may enter, if it is new; an existing one keeps its mode."""
-    if not folder.exists():
-        folder.mkdir(parents=True)
+    if make_folder(folder):
         folder.chmod(0o755)
 
 
@@ -164,6 +211,7 @@ def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Create or replace a file whole or not at all: for what can be made again."""
     with _drafted(path, content, mode) as draft:
         draft.replace(path)
+        sync_folder(path.parent)
 
 
 @contextmanager
@@ -204,9 +252,11 @@ def _lives(process: int) -> bool:
 
 
 def link(draft: Path, path: Path) -> bool:
-    """Give a finished draft its final name unless somebody was first."""
+    """Give a finished draft its final name unless somebody was first. The name outlives a loss of power."""
     try:
         os.link(draft, path)
+        first = True
     except FileExistsError:
-        return False
-    return True
+        first = False
+    sync_folder(path.parent)
+    return first

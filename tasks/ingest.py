@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import pyarrow as pa
 from pldp.errors import HomeError, SourceError
 from pldp.plan import Plan
 from pldp.spec_runner import Runner
+from tasks.durable import delete_folder
 from tasks.partitions import SORT_KEY, TWIN, cells_within, deal
 from tasks.query import FULL, connect, statement, text
 from tasks.run import AnyRun, Run
@@ -65,8 +65,13 @@ def n_partitions(n_users: int, plan: Plan, runner: Runner) -> int:
 def discard(vault: Path) -> None:
     for left_over in (vault, vault.with_name(vault.name + ".wal")):
         left_over.unlink(missing_ok=True)
-    for folder in ("partitions", "sorting"):
-        shutil.rmtree(vault.with_name(folder), ignore_errors=True)
+    for folder in map(vault.with_name, ("partitions", "sorting")):
+        reason = delete_folder(folder)
+        if reason is not None:
+            raise HomeError(
+                f"{folder}: what was read of the source could not be deleted ({reason}). Delete the folder yourself, "
+                "then run the same command again. Nothing was drawn or published."
+            )
 
 
 def refuse_second_draw(run: AnyRun) -> None:

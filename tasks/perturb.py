@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pldp.mechanisms.protocol import PureProtocol, Reports, Values
 from pldp.plan import Plan
 from pldp.randomness import Keystream
+from tasks.durable import make_folder
 from tasks.home import draft_of, link
 from tasks.partitions import read_partition
 from tasks.run import Run
@@ -116,7 +117,7 @@ def write_reports(path: Path, reports: Reports, told: Reports | None = None) -> 
 
 def commit_columns(path: Path, columns: dict[str, pa.Array]) -> int:
     """Commit a file of reports exclusively; how many this call committed."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(path.parent)
     draft = draft_of(path)
     try:
         # Noise does not compress, and statistics or dictionaries of it tell nobody anything.

@@ -16,6 +16,7 @@ import polars as pl
 from pldp import __version__
 from pldp.errors import HomeError
 from tasks.contents import record_contents
+from tasks.durable import sync_folder
 from tasks.home import Home, commit, draft_of
 from tasks.query import comments, connect, connect_published, names, refuse_log, statement
 from tasks.run import AnyRun
@@ -112,7 +113,9 @@ def _replace(home: Home, release_id: str, rows: Mapping[str, pl.DataFrame]) -> N
             os.fsync(handle.fileno())
         record_contents(home, release_id, draft, following.name)
         draft.rename(following)
+        sync_folder(home.root)  # before the link, which must never lead nowhere
         _point(home.results, following)
+        sync_folder(home.root)  # and before older files go
     finally:
         for left_over in home.root.glob(f"{draft.name}*"):
             left_over.unlink()

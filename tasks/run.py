@@ -21,6 +21,7 @@ from pldp.randomness import Keystream
 from pldp.spec import Retention
 from pldp.spec_runner import Runner
 from pldp.statement import privacy_statement
+from tasks.durable import make_folder
 from tasks.home import Home, commit, open_folder, sweep
 from tasks.inbox import deliveries, open_delivery
 from tasks.specfile import SpecFile
@@ -184,6 +185,8 @@ def open_kind(
     """Open a run of this kind; what its `inputs` hold is part of its identity."""
     if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot):
         raise SpecError(f"slot must be 1 to 64 letters, digits or _.:+- (got {slot!r}). Nothing was run.")
+    if not evaluation:
+        home.refuse_lost_key(file.spec.name, slot)
     snapshots = [_snapshot(home.key(), path) for path in inputs]
     identity = "\n".join([file.sha256, *snapshots, slot, "evaluation" if evaluation else "release", str(seed)])
     digest = hmac.new(home.key(), identity.encode(), hashlib.sha256).hexdigest()
@@ -191,7 +194,7 @@ def open_kind(
     if not evaluation:
         open_folder(run.folder)
     for folder in (run.folder, run.vault.parent, run.reports):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(folder)
     # Whoever died in this run, or before it, left drafts; their names never come back. A release holds the home's lock,
     # so nobody is writing one now; an evaluation does not, and looks after its own.
     for place in (run.folder,) if evaluation else (home.root, home.vault, home.pages, run.folder):

@@ -17,6 +17,7 @@ from pldp.aggregates.plan import AggregatesPlan
 from pldp.randomness import Keystream
 from pldp.spec_aggregates import PROFILE
 from tasks.aggregates.run import AggregatesRun
+from tasks.durable import make_folder
 from tasks.home import draft_of, link
 from tasks.partitions import read_partition
 from tasks.stage import stage
@@ -90,7 +91,7 @@ def write_rows(path: Path, plan: AggregatesPlan, rows: Rows) -> int:
     """Commit a provider's rows exclusively: whole numbers, no id. How many this call committed."""
     numbers = {name: rows.numbers[:, i] for i, name in enumerate(plan.attributes)}
     columns = {PROFILE: pa.array(rows.profiles.astype(np.uint16)), **numbers}
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(path.parent)
     draft = draft_of(path)
     try:
         pq.write_table(

@@ -1,0 +1,59 @@
+"""What must outlive a loss of power. A file's bytes are on disk once it is synced, its name once its folder is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from tasks.inbox import printable
+
+
+def sync_folder(folder: Path) -> None:
+    """Names in the folder that were given or taken away until now stay so."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """The same of all that lies in a folder, and the bytes of its files."""
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with (Path(root) / name).open("rb") as handle:
+                os.fsync(handle.fileno())
+        sync_folder(Path(root))
+    sync_folder(folder.parent)
+
+
+def make_folder(folder: Path, mode: int = 0o700) -> bool:
+    """Make a folder and those above it, if they are not there; whether this call did."""
+    if folder.is_dir():
+        return False
+    if not folder.parent.is_dir():
+        make_folder(folder.parent, mode)
+    try:
+        folder.mkdir(mode=mode)
+    except FileExistsError:  # another worker was first
+        return False
+    sync_folder(folder.parent)
+    return True
+
+
+def delete_folder(folder: Path) -> str | None:
+    """Delete a folder with all that is in it; why it is still there, if it is."""
+    reason = "it is there again"
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        pass  # whoever else wanted it gone was first
+    except OSError as error:
+        where = f" at {printable(Path(error.filename))}" if isinstance(error.filename, str) else ""
+        reason = os.strerror(error.errno or 0) + where
+    if os.path.lexists(folder):
+        return reason
+    if folder.parent.is_dir():
+        sync_folder(folder.parent)
+    return None

@@ -1,0 +1,111 @@
+"""The end of raw values: vaults are deleted and seen to be gone, and those that nobody will come back for are found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pldp.errors import HomeError, SourceError, SpecError
+from tasks.durable import delete_folder, sync_tree
+from tasks.home import Home
+from tasks.results import UNFINISHED, list_releases
+from tasks.run import AnyFile, AnyRun
+
+LEFT, KEPT = "left", "kept"
+_WHY = {
+    LEFT: "nobody needs them; the next release in this home deletes them",
+    KEPT: "the spec keeps them; delete the folder when they are not needed",
+    UNFINISHED: "the release has spent and is not finished; run its command again, or give it up and delete the folder",
+}
+
+
+@dataclass(frozen=True)
+class Vault:
+    """Raw values that lie in a home."""
+
+    folder: Path
+    state: str
+
+    @property
+    def release_id(self) -> str:
+        return self.folder.name
+
+    def __str__(self) -> str:
+        return f"Raw values in {self.folder}: {_WHY[self.state]}."
+
+
+def vaults(home: Home) -> list[Vault]:
+    """Every vault of a home; none for whoever may not look."""
+    try:
+        folders = sorted(path for path in home.vault.iterdir() if path.is_dir() and not path.is_symlink())
+    except (FileNotFoundError, PermissionError):
+        return []
+    if not folders:
+        return []
+    states = dict(list_releases(home.root).select("release_id", "status").iter_rows())
+    return [Vault(folder, _state(home, folder.name, states.get(folder.name))) for folder in folders]
+
+
+def settle_vault(run: AnyRun) -> None:
+    """Once it is drawn from, a vault must not be lost before the draws are."""
+    sync_tree(run.vault.parent)
+
+
+def sweep_vaults(run: AnyRun) -> None:
+    """Delete the vaults of other runs that are finished, or from which nothing was ever drawn. Under the home's lock.
+
+    One that was read but never drawn from is filled anew if its release is run again. One that has spent stays, for
+    its release draws what is missing from it, and from no other.
+    """
+    for vault in vaults(run.home):
+        if vault.state == LEFT and vault.release_id != run.release_id:
+            _delete(vault.folder, "It is left over from an earlier run. Nothing was run.")
+
+
+def forget_vault(run: AnyRun, file: AnyFile, status: str | None = None) -> None:
+    """The end of the raw values, unless the spec keeps them."""
+    if file.spec.retention.vault == "delete":
+        state = "ended" if status is None else "is published" if status == "published" else f"was {status}"
+        kind = "Evaluation" if run.evaluation else "Release"
+        _delete(run.vault.parent, f"{kind} {run.release_id} {state}, and needs them no more.")
+
+
+@contextmanager
+def leaving_nothing(run: AnyRun) -> Iterator[None]:
+    """A source or spec that is refused before anything was spent leaves no folders behind."""
+    try:
+        yield
+    except (SourceError, SpecError):
+        spent = {spend["release_id"] for spend in run.home.spends()}
+        if not run.evaluation and run.release_id not in spent and not any(run.reports.rglob("*.parquet")):
+            for folder in (run.vault.parent, run.reports, run.folder):
+                _delete(folder, "Its source was refused. Nothing was published.")
+        raise
+
+
+def _delete(folder: Path, state: str) -> None:
+    reason = delete_folder(folder)
+    if reason is not None:
+        raise HomeError(
+            f"{folder}: raw values could not be deleted ({reason}). {state} Mend the cause and run the same command "
+            f"again, which deletes them, or delete the folder yourself."
+        )
+
+
+def _state(home: Home, release_id: str, status: str | None) -> str:
+    """`status` None: it never spent. Without its line in the ledger, too, reports that exist were drawn from it."""
+    if status in (None, UNFINISHED):
+        return UNFINISHED if status or any((home.reports / release_id).rglob("*.parquet")) else LEFT
+    return KEPT if _keeps(home.releases / release_id / "spec.json") else LEFT
+
+
+def _keeps(spec: Path) -> bool:
+    """What the spec says of the vault; one that cannot be read is taken to keep it."""
+    try:
+        retention = json.loads(spec.read_text()).get("retention") or {}
+    except (OSError, ValueError):
+        return True
+    return bool(retention.get("vault") == "keep")
