@@ -44,6 +44,10 @@ class SafeConsole(Console):
         piped = not stream.isatty() and "COLUMNS" not in os.environ
         super().__init__(stderr=stderr, markup=False, emoji=False, width=_PIPE if piped else None)
 
+    def on_broken_pipe(self) -> None:
+        """Whoever reads (`head`) has seen enough. The command goes on, and ends with the exit code of what it did."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(visible(text), **options)
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from pldp.allocation import UNITS, brr_variance, optimal_shares, split
 from pldp.mechanisms.unary import BRR
+from pldp.resolve import make_plan
+from pldp.spec import Spec
 from tests.pldp.world import BUDGETS, PAPER_CELLS
 
 CELLS = st.lists(st.integers(1, 10_000), min_size=1, max_size=12)
@@ -19,6 +21,25 @@ def test_the_papers_budgets() -> None:
     budgets = 6 * optimal_shares(6.0, PAPER_CELLS)
     assert np.round(budgets, 4).tolist() == [0.8574, 1.0801, 1.2363, 1.3606, 1.4656]
     assert np.abs(budgets / 2 - [0.4287, 0.5401, 0.6182, 0.6804, 0.7328]).max() < 1e-4
+
+
+def test_the_default_splits_by_another_noise_than_the_paper() -> None:
+    """`auto` splits by subset selection's noise, `mechanism: brr` as the paper does: docs/methods.md, section 5."""
+    spec = Spec.model_validate(
+        {
+            "name": "paper",
+            "source": {"path": "people.csv", "one_row_per_user": True},
+            "attributes": [{"name": f"of{k}", "values": [f"v{j}" for j in range(k)]} for k in PAPER_CELLS],
+            "budget": {"total": 6},
+            "levels": {"column": "level"},
+        }
+    )
+    found = {
+        name: [round(float(a.budget), 4) for a in make_plan(spec.model_copy(update={"mechanism": name})).attributes]
+        for name in ("auto", "brr")
+    }
+    assert found["auto"] == [0.7844, 1.0678, 1.2506, 1.3908, 1.5063]
+    assert found["brr"] == [0.8574, 1.0801, 1.2363, 1.3606, 1.4656]
 
 
 @pytest.mark.parametrize("total", [1e-6, 1e-3, 0.05])
