@@ -13,9 +13,10 @@ from prefect import flow
 
 from flows.kinds import Asked, kind_for
 from flows.pipeline import threads
-from flows.progress import report
+from flows.progress import report, tell
 from flows.runner import running_on
 from tasks.home import Home
+from tasks.leftout import remarks
 from tasks.query import connect
 from tasks.run import AnyRun
 from tasks.tables import validation_rows
@@ -70,6 +71,7 @@ def evaluate_flow(
         report("ingest", 0)
         ingested = kind.ingest(run, file)
         report("ingest", 1)
+        tell(remarks(run))
         kind.draw(run, file, ingested)
         done = kind.study(run, file, ingested, Asked(repeat, seed, keep_levels))
     _keep(run, {**done.tables, "validations": validation_rows(done.verdicts)})

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 Listener = Callable[[str, int, int], None]
+Teller = Callable[[str], None]
 
 
 def _silent(stage: str, done: int, total: int) -> None:
     pass
 
 
+def _mute(remark: str) -> None:
+    pass
+
+
+_teller: ContextVar[Teller] = ContextVar("teller", default=_mute)
 _listener: ContextVar[Listener] = ContextVar("listener", default=_silent)
 
 
 def report(stage: str, done: int, total: int = 1) -> None:
     """`done` of `total` pieces of a stage are finished."""
     _listener.get()(stage, done, total)
+
+
+def tell(remarks: Iterable[str]) -> None:
+    """Say something to the operator at the terminal, and to nobody else: it is neither logged nor stored."""
+    for remark in remarks:
+        _teller.get()(remark)
 
 
 @contextmanager
@@ -37,7 +50,9 @@ def shown(console: Console) -> Iterator[None]:
             bars.update(bars.task_ids[started[stage]], completed=done, total=total)
 
         token = _listener.set(listen)
+        telling = _teller.set(lambda remark: bars.console.print(Text(f"ingest: {remark}"), soft_wrap=True))
         try:
             yield
         finally:
             _listener.reset(token)
+            _teller.reset(telling)

@@ -13,11 +13,12 @@ from prefect.artifacts import create_table_artifact
 
 from flows.kinds import kind_for
 from flows.pipeline import threads
-from flows.progress import report
+from flows.progress import report, tell
 from flows.runner import running_on
 from pldp.errors import HomeError, PldpError
 from pldp.exact import float_above
 from tasks.home import Home
+from tasks.leftout import remarks
 from tasks.publish import publish, status_of
 from tasks.run import AnyFile, AnyRun
 from tasks.specfile import Given
@@ -78,6 +79,7 @@ def release_flow(
         with leaving_nothing(run):
             ingested = kind.ingest(run, file)
         report("ingest", 1)
+        tell(remarks(run))
         record_spend(run, slot)
         kind.draw(run, file, ingested)
         outcome = kind.conclude(run, file, ingested)

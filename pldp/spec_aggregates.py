@@ -12,7 +12,7 @@ from pldp.spec import Gates, Intervals, Retention
 from pldp.spec_columns import check_roles
 from pldp.spec_levels import ExpectedUsers, Spend, is_whole
 from pldp.spec_runner import Runner
-from pldp.spec_source import Csv, Table
+from pldp.spec_source import MOST_LEFT_OUT, Csv, MaxLeftOut, Table
 
 KIND = "aggregates"
 MAX_ATTRIBUTES = 200
@@ -36,6 +36,7 @@ class Items(Table):
     count: Text | None = None
     profile: Text | None = None
     unknown: Literal["refuse", "ignore"] = "refuse"
+    max_left_out: MaxLeftOut = MOST_LEFT_OUT
 
 
 class CatalogueFile(Model):

@@ -14,7 +14,7 @@ from pldp.spec import Gates, Intervals, Retention
 from pldp.spec_columns import check_roles
 from pldp.spec_levels import Expected, Shares, Spend, check_choices, check_shares, strictest
 from pldp.spec_runner import Runner
-from pldp.spec_source import Table
+from pldp.spec_source import MOST_LEFT_OUT, MaxLeftOut, Table
 
 KIND = "items"
 MAX_ITEMS = 50_000
@@ -36,6 +36,7 @@ class Holdings(Table):
     item: Text = "item"
     level: Text | None = None
     unknown: Literal["refuse", "ignore"] = "refuse"
+    max_left_out: MaxLeftOut = MOST_LEFT_OUT
 
 
 class ItemList(Table):

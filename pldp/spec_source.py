@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pldp.fields import Model, Name, Text
+from pldp.fields import Model, Name, Ratio, Text
 
 
 class Csv(Model):
@@ -33,6 +34,12 @@ class Csv(Model):
         return self
 
 
+MaxLeftOut = Annotated[Ratio, Field(ge=0, le=1, exclude=True)]
+"""The share of rows that may be left out: without a user id, or that do not parse. It decides whether there is a
+release, not what it is: no part of its identity, and nothing that is published."""
+MOST_LEFT_OUT = Fraction(1, 100)
+
+
 class Table(Model):
     """A file of rows. Cells are read as text; nothing is guessed."""
 
@@ -50,6 +57,7 @@ class Source(Model):
     csv: Csv = Csv()
     user_id: Text | None = None
     one_row_per_user: bool = False
+    max_left_out: MaxLeftOut = MOST_LEFT_OUT
 
     @model_validator(mode="after")
     def _identified(self) -> Self:

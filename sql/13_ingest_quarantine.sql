@@ -1,2 +1,2 @@
--- grain: one reason; inputs: people, before those without a user id are left out
-INSERT INTO quarantine SELECT 'NO USER ID', count(*) FROM people WHERE sort_key IS NULL
+-- grain: that of quarantine
+INSERT INTO quarantine VALUES ($file, $reason, $n, $of)

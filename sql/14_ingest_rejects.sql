@@ -1,2 +1,6 @@
--- grain: one reason; inputs: the reader's own list of rows that do not parse, without their text
-INSERT INTO quarantine SELECT error_type, count(DISTINCT line) FROM reject_errors GROUP BY error_type
+-- grain: one reason why rows of the file that was read last do not parse, by the reader's own list, without their text
+SELECT error_type, count(DISTINCT line)
+FROM reject_errors
+WHERE scan_id = (SELECT max(scan_id) FROM reject_scans)
+GROUP BY error_type
+ORDER BY error_type

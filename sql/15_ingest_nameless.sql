@@ -1,2 +1,2 @@
--- grain: one row without a user id
-DELETE FROM people WHERE sort_key IS NULL
+-- grain: one row of a file without a user id
+DELETE FROM {table} WHERE sort_key IS NULL

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -13,10 +14,11 @@ import pyarrow as pa
 
 from pldp.errors import SourceError
 from tasks.ingest import Ingested, complete, discard, refuse_second_draw
+from tasks.leftout import FileRead
 from tasks.partitions import key_range, rows_in
 from tasks.query import connect, says_full, statement, text
 from tasks.run import AnyRun
-from tasks.source import NOTHING
+from tasks.source import NOTHING, unstated
 from tasks.textfile import TextFile
 
 SLICE_ROWS = 1 << 18
@@ -50,6 +52,8 @@ class Holdings:
     default: int
     choice: str
     """What a choice is called: a profile, a level."""
+    most_left_out: Fraction
+    """The share of a file's rows that may be left out."""
     users: Column | None = None
     other: int | None = None
     """The position of an item that is not declared; None where there is none."""
@@ -86,9 +90,9 @@ def ingest_holdings(
         key = run.stream("key").copy(4).tobytes().hex()
         with connect(vault, columns=width) as connection:
             prepare(connection)
-            _fill(connection, key, held)
+            files = _fill(connection, key, held)
         with connect(vault, columns=width) as connection:  # anew, as in tasks.ingest
-            n_users = _tell_apart(connection, held)
+            n_users = _tell_apart(connection, held, files)
         with connect(vault, columns=width) as connection:
             done = Ingested(n_users, deal(connection, n_users))
             if rows_in(run, done.partitions) != n_users:
@@ -101,22 +105,33 @@ def ingest_holdings(
         raise
 
 
-def _fill(vault: duckdb.DuckDBPyConnection, key: str, held: Holdings) -> None:
+def _fill(vault: duckdb.DuckDBPyConnection, key: str, held: Holdings) -> list[FileRead]:
     positions = np.arange(len(held.items), dtype=np.uint32)
     vault.from_arrow(pa.table({"name": held.items.to_arrow(), "position": positions})).create("items")
     choices = ", ".join(text(name) for name in held.choices)
     vault.execute(statement("10_ingest_domain", domain="profile_domain", values=choices))
+    lines = held.rows.file.lines((held.rows.user, held.item, held.count, held.rows.choice))
     _visits(held, vault, key)
-    _stated(held, vault, key)
-    vault.execute(statement("12_ingest_quarantine"))
-    if "csv" in {held.rows.file.format, "" if held.users is None else held.users.file.format}:
-        vault.execute(statement("14_ingest_rejects"))
+    files = [FileRead.of(vault, held.rows.file, "visits", held.most_left_out, lines)]
+    if held.users is None:
+        vault.execute(statement("11_ingest_no_stated"))
+        return files
+    lines = held.users.file.lines((held.users.user, held.users.choice))
+    _stated(held.users, vault, key)
+    return [*files, FileRead.of(vault, held.users.file, "stated", held.most_left_out, lines)]
 
 
-def _tell_apart(vault: duckdb.DuckDBPyConnection, held: Holdings) -> int:
+def _tell_apart(vault: duckdb.DuckDBPyConnection, held: Holdings, files: list[FileRead]) -> int:
     """One row a user, slice by slice; how many there are."""
-    vault.execute(statement("13_ingest_visit_quarantine"))
-    vault.execute(statement("15_ingest_visit_nameless"))
+    vault.execute(statement("12_ingest_quarantine"))
+    vault.execute(statement("12_ingest_unstated"))
+    for file in files:
+        file.account(vault)
+    if held.stated.choice is not None:
+        table = "visits" if held.stated is held.rows else "stated"
+        for reason, n in vault.execute(statement("16_ingest_unstated", table=table)).fetchall():
+            counted = {"column": held.stated.choice, "reason": reason, "n": n}
+            vault.execute(statement("12_ingest_unstated_rows"), {**counted, "becomes": held.choices[held.default]})
     _refuse_faults(held, vault)
     vault.execute("BEGIN")
     vault.execute(statement("12_ingest_takers"))
@@ -151,17 +166,16 @@ def _visits(held: Holdings, vault: duckdb.DuckDBPyConnection, key: str) -> None:
         item="items.position" if held.other is None else other,
         count="1::BIGINT" if held.count is None else _COUNT,
         profile=_position(),
+        unstated=unstated("choice", "profile_domain"),
     )
     _read(held.rows.file, vault, query, {**parameters, "key": key, "refuse": held.refuse_unknown})
 
 
-def _stated(held: Holdings, vault: duckdb.DuckDBPyConnection, key: str) -> None:
-    if held.users is None:
-        vault.execute(statement("11_ingest_no_stated"))
-        return
-    select, parameters = held.users.file.select({"user_id": held.users.user, "choice": held.users.choice})
-    query = statement("11_ingest_stated", source=select, profile=_position())
-    _read(held.users.file, vault, query, {**parameters, "key": key})
+def _stated(users: Column, vault: duckdb.DuckDBPyConnection, key: str) -> None:
+    select, parameters = users.file.select({"user_id": users.user, "choice": users.choice})
+    choice = {"profile": _position(), "unstated": unstated("choice", "profile_domain")}
+    query = statement("11_ingest_stated", source=select, **choice)
+    _read(users.file, vault, query, {**parameters, "key": key})
 
 
 def _position() -> str:

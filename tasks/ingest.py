@@ -11,16 +11,18 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pldp.errors import HomeError, SourceError
 from pldp.plan import Plan
 from pldp.spec_runner import Runner
 from tasks.durable import delete_folder
+from tasks.leftout import EMPTY, UNDECLARED, FileRead
 from tasks.partitions import SORT_KEY, TWIN, cells_within, deal
 from tasks.query import FULL, connect, statement, text
 from tasks.run import AnyRun, Run
 from tasks.sorting import in_key_order
-from tasks.source import NOTHING, SourceFile
+from tasks.source import NOTHING, UNSTATED, SourceFile
 from tasks.specfile import SpecFile
 from tasks.stage import stage
 
@@ -105,18 +107,22 @@ def _fill(run: Run, source: SourceFile) -> Ingested:
     keys = {"key": run.stream("key").copy(4).tobytes().hex()}
     if source.spec.levels.assigned is not None:
         keys["level_key"] = run.stream("levels").copy(4).tobytes().hex()
+    lines = source.file.lines(source.wanted.values())
     with connect(run.vault, columns=source.width) as vault:
         for domain, declared in source.domains():
             values = ", ".join(text(value) for value in declared)
             vault.execute(statement("10_ingest_domain", domain=domain, values=values))
-        _read(run, source, vault, query, {**keys, **parameters})
-        vault.execute(statement("12_ingest_quarantine"))
-        if source.format == "csv":
-            vault.execute(statement("14_ingest_rejects"))
+        unstated = _read(run, source, vault, query, {**keys, **parameters})
+        read = FileRead.of(vault, source.file, "people", source.spec.source.max_left_out, lines)
     # Anew: in a connection whose memory is full of what it wrote, DuckDB 2.0 scans nothing and does not say so.
     with connect(run.vault, columns=source.width) as vault:
-        vault.execute(statement("13_ingest_quarantine"))
-        vault.execute(statement("15_ingest_nameless"))
+        vault.execute(statement("12_ingest_quarantine"))
+        vault.execute(statement("12_ingest_unstated"))
+        read.account(vault)
+        for column, counts in zip(source.level_columns, unstated.tolist(), strict=True):
+            for reason in (EMPTY, UNDECLARED):
+                counted = {"column": column, "reason": reason, "n": counts[reason]}
+                vault.execute(statement("12_ingest_unstated_rows"), {**counted, "becomes": source.unstated_level})
         _require_declared(source, vault)
         n_users = _one(vault, statement("19_ingest_n_users"))
         if n_users == 0:
@@ -130,17 +136,33 @@ def _fill(run: Run, source: SourceFile) -> Ingested:
 
 def _read(
     run: Run, source: SourceFile, vault: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, object]
-) -> None:
-    """Fill the table of people, in the order of their keys."""
+) -> NDArray[np.int64]:
+    """Fill the table of people, in the order of their keys; how many state no choice, by column and reason."""
     size = _SORTED_BYTES // (_KEY_BYTES + _CELL_BYTES * source.width)
     with _guarded(source):
         rows = vault.sql(query, params=parameters).to_arrow_reader(size)
     with rows, vault.cursor() as writer:
         writer.execute("BEGIN")  # a commit a part would wait for the disk each time
-        writer.from_arrow(rows.schema.empty_table()).create("people")
-        for part in in_key_order(_readable(source, rows), rows.schema, size, run.vault.with_name("sorting")):
+        kept = [name for name in rows.schema.names if not name.startswith(UNSTATED)]
+        schema = pa.schema([rows.schema.field(name) for name in kept])
+        unstated = np.zeros((len(source.level_columns), UNDECLARED + 1), dtype=np.int64)
+        writer.from_arrow(schema.empty_table()).create("people")
+        batches = _counted(_readable(source, rows), kept, unstated)
+        for part in in_key_order(batches, schema, size, run.vault.with_name("sorting")):
             writer.from_arrow(part).insert_into("people")
         writer.execute("COMMIT")
+    return unstated
+
+
+def _counted(
+    batches: Iterable[pa.RecordBatch], kept: list[str], unstated: NDArray[np.int64]
+) -> Iterator[pa.RecordBatch]:
+    """Pass rows on without the columns that say why a choice is not stated, which are added up."""
+    for batch in batches:
+        users = batch.column(SORT_KEY).is_valid().to_numpy(zero_copy_only=False)
+        for i, counts in enumerate(unstated):
+            counts += np.bincount(batch.column(f"{UNSTATED}{i}").to_numpy()[users], minlength=counts.size)
+        yield batch.select(kept)
 
 
 def _readable(source: SourceFile, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

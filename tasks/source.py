@@ -14,6 +14,7 @@ from pldp.spec import Spec
 from pldp.spec_histograms import Binned, Category, Cells
 from pldp.spec_numbers import Number
 from tasks import source_numbers
+from tasks.leftout import EMPTY, UNDECLARED
 from tasks.query import statement
 from tasks.textfile import TextFile
 
@@ -21,6 +22,8 @@ NOTHING = "Nothing was perturbed."
 _NO_MISSING, _NO_OTHER = -1, -2
 """Positions of cells that the spec has no value for."""
 _HASHES = 1 << 64
+UNSTATED = "unstated_"
+"""Columns that say why a choice is not stated; counted on the way to the vault, and not kept."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,15 @@ class SourceFile:
         """How many columns of the file are read."""
         return len(self.asked) + len(self.importance_columns) + len(self.level_columns) + 1
 
+    @property
+    def wanted(self) -> dict[str, str | None]:
+        """Columns of the file, by their names in the statements."""
+        user = self.spec.source.user_id
+        wanted: dict[str, str | None] = {} if user is None else {"user_id": user}
+        wanted |= {f"cell_{i}": asked.column or asked.name for i, asked in enumerate(self.asked)}
+        wanted |= {f"matters_{i}": column for i, column in enumerate(self.importance_columns)}
+        return wanted | {f"choice_{i}": column for i, column in enumerate(self.level_columns)}
+
     def domains(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The types that cells are cast to: a name, and the values in the order of their positions."""
         for i, category in enumerate(self.categories):
@@ -82,6 +94,9 @@ class SourceFile:
         columns += [f"{self._code(i)} AS number_{i}" for i in range(len(self.spec.number_attributes))]
         columns += [f"weight_{i}" for i in range(len(self.importance_columns))]
         columns += [f"{level}::UTINYINT AS level_{i}" for i, level in enumerate(self._levels())]
+        columns += [
+            f"{unstated(f'choice_{i}', 'level_domain')} AS {UNSTATED}{i}" for i in range(len(self.level_columns))
+        ]
         select, parameters = self._select()
         lists = {"positions": ", ".join(positions), "columns": ", ".join(columns)}
         return statement("12_ingest_people", source=select, **lists), parameters
@@ -117,15 +132,16 @@ class SourceFile:
                 )
         raise ValueError("every cell of the row is declared")
 
+    @property
+    def unstated_level(self) -> str:
+        """What a choice that is empty or not declared counts as."""
+        return self.spec.levels.missing or self.spec.levels.strictest
+
     def _select(self) -> tuple[str, dict[str, object]]:
         """The file's needed cells as text, whatever its format."""
         user = self.spec.source.user_id
-        wanted: dict[str, str | None] = {} if user is None else {"user_id": user}
-        wanted |= {f"cell_{i}": asked.column or asked.name for i, asked in enumerate(self.asked)}
-        wanted |= {f"matters_{i}": column for i, column in enumerate(self.importance_columns)}
-        wanted |= {f"choice_{i}": column for i, column in enumerate(self.level_columns)}
         made = () if user is not None else ("CAST(row_number() OVER () AS VARCHAR) AS user_id",)
-        return self.file.select(wanted, *made)
+        return self.file.select(self.wanted, *made)
 
     def _value_positions(self) -> list[str]:
         return [
@@ -152,9 +168,11 @@ class SourceFile:
             cases = [f"WHEN drawn < {int(share * _HASHES)} THEN {i}" for i, share in enumerate(shares)][:-1]
             drawn = "(md5_number($level_key || user_id) >> 64)::UBIGINT"
             return [f"{drawn} AS drawn", f"CASE {' '.join(cases)} ELSE {len(cases)} END AS choice_0_position"]
-        unstated = self.levels.index(choices.missing or choices.strictest)
+        default = self.levels.index(self.unstated_level)
         columns = range(len(self.level_columns))
-        return [_position(f"choice_{i}", "level_domain", unstated, unstated) for i in columns]
+        return [f"choice_{i}" for i in columns] + [
+            _position(f"choice_{i}", "level_domain", default, default) for i in columns
+        ]
 
     def _value(self, published: int) -> str:
         """An attribute's position: that of its category, or of the combination, the last part running fastest."""
@@ -173,6 +191,14 @@ class SourceFile:
             f"least({', '.join(f'choice_{self.categories.index(part)}_position' for part in self.spec.parts(a))})"
             for a in self.spec.published
         ]
+
+
+def unstated(choice: str, domain: str) -> str:
+    """Why a choice is not stated: 1 the cell is empty, 2 it holds what is not declared; 0 where it is."""
+    return (
+        f"(CASE WHEN {choice} IS NULL THEN {EMPTY} WHEN TRY_CAST({choice} AS {domain}) IS NULL THEN {UNDECLARED} "
+        "ELSE 0 END)::UTINYINT"
+    )
 
 
 def _fallbacks(category: Category) -> tuple[int, int]:

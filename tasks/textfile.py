@@ -6,7 +6,8 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 
 from pldp.errors import SourceError
 from pldp.spec_source import Csv
+from tasks.csvlines import CsvFault, CsvLines, read_lines
 from tasks.query import identifier, statement, text
 
 
@@ -38,7 +40,7 @@ class TextFile:
 
         `made` are further expressions, of no column.
         """
-        known = self._columns()
+        known = self.columns()
         cells = self.cells(wanted, known, *made)
         if self.format == "parquet":
             return statement("11_ingest_parquet", cells=cells), {"path": _literal(self.path)}
@@ -54,6 +56,34 @@ class TextFile:
     def cells(self, wanted: Mapping[str, str | None], known: tuple[str, ...], *made: str) -> str:
         """The list of a SELECT from rows whose columns are known."""
         return ", ".join([*made, *(f"{self._cell(column, known)} AS {name}" for name, column in wanted.items())])
+
+    def lines(self, named: Iterable[str | None] = ()) -> CsvLines | None:
+        """What a CSV file has, by its bytes; refuses one of which the database would lose rows. None for Parquet.
+
+        `named` are the columns that the spec names; others are told by their place.
+        """
+        if self.format != "csv":
+            return None
+        try:
+            return read_lines(self.path, self.csv)
+        except CsvFault as fault:
+            found = fault
+        except (OSError, EOFError, zlib.error):
+            found = None
+        if found is None:
+            raise self.unreadable()
+        cell = "" if found.cell is None else f", column {self._shown_column(found.cell, named)}"
+        raise SourceError(
+            f"{self.path}, line {found.line}{cell}: {found.rule}. {found.remedy(self.field)} {self.nothing}"
+        )
+
+    def _shown_column(self, place: int, named: Iterable[str | None]) -> str:
+        known = self.columns()
+        return known[place] if place < len(known) and known[place] in set(named) else str(place + 1)
+
+    def records(self, lines: CsvLines) -> int:
+        """How many rows the database must find; in a file of a single column a blank line is one."""
+        return lines.records + (lines.blanks if len(self.columns()) == 1 else 0)
 
     def unreadable(self) -> SourceError:
         """What is said instead of a reader's own words, which quote rows."""
@@ -74,7 +104,7 @@ class TextFile:
         cell = f"CAST({identifier(column)} AS VARCHAR)"
         return f"nullif({f'trim({cell})' if self.format == 'csv' and self.csv.trim else cell}, '')"
 
-    def _columns(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         """The file's column names. They are never shown: under a wrong setting they may be somebody's row."""
         try:
             if self.format == "parquet":
@@ -105,7 +135,7 @@ class TextFile:
 
 @contextmanager
 def _open_text(path: Path) -> Iterator[io.TextIOBase]:
-    """A text file from its header on; a broken byte in a row below is for the reader to quarantine, not for us."""
+    """A text file from its header on; a broken byte in a row below is told where its line is known."""
     if path.suffix == ".gz":
         with gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as zipped:
             yield zipped

@@ -68,6 +68,7 @@ def _holdings(plan: AggregatesPlan, file: AggregatesFile) -> Holdings:
         choices=plan.profile_names,
         default=plan.profile_names.index(plan.default),
         choice="profile",
+        most_left_out=source.max_left_out,
         users=takers,
     )
 

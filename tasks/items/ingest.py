@@ -65,6 +65,7 @@ def _holdings(plan: ItemsPlan, file: ItemsFile) -> Holdings:
         choices=plan.level_names,
         default=plan.level_names.index(plan.default),
         choice="level",
+        most_left_out=source.max_left_out,
         users=takers,
         other=other,
         one=spec.holds == "one",

@@ -266,7 +266,9 @@ REFUSED = [
     ),
     Refused("non-UTF-8", f"id,job,level\n{MARK},a,low\n".encode("utf-16"), ("there is no column 'id'", MISSING_COLUMN)),
     Refused("non-UTF-8", f"id,j\xf6b,level\n{MARK},a,low\n".encode("latin-1"), ("there is no column 'job'",)),
-    Refused("non-UTF-8", HEADER + f"1,{MARK}\xe9,low\n".encode("latin-1"), (NO_USER,)),
+    Refused("non-UTF-8", HEADER + f"1,{MARK}\xe9,low\n".encode("latin-1"), ("line 2, column job", "not UTF-8")),
+    Refused("non-UTF-8", HEADER + b"1,a,low\n2,\xe9,low\n3,b,low\n", ("line 3, column job", "Write the file as UTF-8")),
+    Refused("non-UTF-8", b"id,job,level,caf\xe9\n1,a,low,x\n", ("line 1, column 4: the cell holds a byte",)),
     Refused("truncated Parquet", truncated(-1), ("cannot be read as parquet", WHOLE_FILE), PARQUET),
     Refused("truncated Parquet", truncated(-200), ("cannot be read as parquet", WHOLE_FILE), PARQUET),
     Refused("truncated Parquet", truncated(1000), ("cannot be read as parquet", WHOLE_FILE), PARQUET),
@@ -276,7 +278,10 @@ REFUSED = [
         HEADER + f"{MARK},a,low\r\n{MARK}2,b,low\n{MARK}3,b,low\r\n".encode(),
         ("cannot be read to its end as csv", "that all its lines end alike"),
     ),
-    Refused("CSV with quotes and newlines", HEADER + f'1,"{MARK},low\n2,b,low\n'.encode(), (NO_USER,)),
+    Refused(
+        "CSV with quotes and newlines", HEADER + f'1,"{MARK},low\n2,b,low\n'.encode(), ("line 2: a quote opens here",)
+    ),
+    Refused("CSV with quotes and newlines", HEADER + b'1,a,low\n2,"b"x,low\n', ("line 3: a quote stands here",)),
     Refused(
         "numbers where text is declared",
         table(id=[1, 2], job=[1.0, 2.0], level=["low"] * 2),
@@ -384,6 +389,9 @@ class Right:
 TWO = [(A, LOW), (B, LOW)]
 LONG_CELL = [(A, LOW), (OTHER, LOW)]
 
+ANY = {"source": {"path": PARQUET, "user_id": "id", "max_left_out": 1}}
+ANY_CSV = {"source": {**ANY["source"], "path": "people.csv"}}
+
 RIGHT = [
     Right("missing column", b"id,job,level,\n1,a,low,\n2,b,low,\n", TWO),
     Right("missing file", HEADER + b"1,a,low\n2,b,low\n", TWO, "people[1]*?.csv"),
@@ -401,13 +409,11 @@ RIGHT = [
         {"levels": {"column": "level", "missing": "mid"}},
     ),
     Right("null", HEADER + b'1,,low\n2,"",low\n3,a,\n', [(A, HIGH), (NONE, LOW), (NONE, LOW)]),
-    Right("null", table(id=["1", None], job=pa.nulls(2), level=pa.nulls(2)), [(NONE, HIGH)], PARQUET, quarantined=1),
+    Right("null", table(id=["1", None], job=pa.nulls(2), level=pa.nulls(2)), [(NONE, HIGH)], PARQUET, ANY, 1),
     Right("zero users in a level", HEADER + b"1,a,low\n2,b,low\n", TWO),
     Right("one user", HEADER + b"1,a,low", [(A, LOW)]),
     Right("duplicated user id", HEADER + b"1,a,low\n01,b,low\n", TWO),
     Right("a domain of one value", HEADER + b"1,a,low\n2,a,low\n", [(A, LOW)] * 2, sections=attribute(values=["a"])),
-    Right("non-UTF-8", HEADER + b"1,a,low\n2,\xe9,low\n3,b,low\n", TWO, quarantined=1),
-    Right("non-UTF-8", b"id,job,level,caf\xe9\n1,a,low,x\n2,b,low,y\n", TWO),
     Right("non-UTF-8", b"\xef\xbb\xbf" + HEADER + b"1,a,low\n2,b,low\n", TWO),
     Right(
         "CSV with quotes and newlines",
@@ -415,7 +421,7 @@ RIGHT = [
         [(0, LOW), (1, LOW), (2, LOW)],
         sections=attribute(column="job\n1", values=["a", "b\r\nc", 'say "hi"']),
     ),
-    Right("CSV with quotes and newlines", HEADER + b'1,a,low\n2,"b"x,low\n3,b,low\n4,a,low,x,y\n', TWO, quarantined=2),
+    Right("CSV with quotes and newlines", HEADER + b"1,a,low\n2,b,low\n4,a,low,x,y\n", TWO, "people.csv", ANY_CSV, 1),
     Right(
         "numbers where text is declared",
         table(id=[1, 2], job=pa.array([1, -2], pa.int8()), level=["low"] * 2),

@@ -183,7 +183,7 @@ _ATTRIBUTES: tuple[list[dict[str, Any]], ...] = (
     [{"name": "job", "values": ["a", "b"]}],
     [
         {"name": "job", "values": ["a", "b"], "missing": "a", "other": "b"},
-        {"name": "sex", "column": "level", "values": ["high", "x"], "missing": "x", "other": "x"},
+        {"name": "sex", "column": "job", "values": ["b", "x"], "missing": "x", "other": "x"},
         {"name": "both", "kind": "crosstab", "of": ["job", "sex"]},
     ],
 )
@@ -321,6 +321,8 @@ def source_case(rng: Random, folder: Path) -> tuple[Path, int | None]:
     else:
         source = {"path": "people.parquet"}
         n_rows = write_parquet(rng, folder / "people.parquet")
+    if rng.random() < 0.9:
+        source["max_left_out"] = 1
     source |= {"one_row_per_user": True} if rng.random() < 0.1 else {"user_id": "id"}
     spec = write_spec(
         folder,

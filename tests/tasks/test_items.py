@@ -54,7 +54,8 @@ def test_an_item_counts_once_and_users_without_items_count_too(tmp_path: Path) -
 
 def test_an_empty_item_is_a_user_without_items_and_a_row_without_user_is_quarantined(tmp_path: Path) -> None:
     rows = pl.DataFrame({"user": ["a", "b", None, "c"], "item": ["milk", None, "tea", "milk"]})
-    spec = world(tmp_path, 3, rows, users=None, levels=None)
+    source = {"path": "rows.parquet", "max_left_out": "1/4"}
+    spec = world(tmp_path, 3, rows, users=None, levels=None, source=source)
     assert sorted(items for _, items in rows_of(spec, tmp_path / "home")) == [[], [1], [1]]
 
 

@@ -1,0 +1,2 @@
+-- grain: that of unstated
+INSERT INTO unstated VALUES ($column, $reason, $n, $becomes)

@@ -1,0 +1,99 @@
+"""Rows that a source has and the vault has not: counted, told to the operator, and refused where they are too many.
+
+Counts stand in the vault and on the operator's terminal only; nothing of them is published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import duckdb
+
+from pldp.errors import SourceError
+from tasks.csvlines import CsvLines
+from tasks.query import connect, statement
+from tasks.run import AnyRun
+from tasks.textfile import TextFile
+
+REJECTS = 1000
+"""Rows that the reader gives reasons for, at most (sql/11_ingest_csv.sql)."""
+NO_USER = "NO USER ID"
+EMPTY, UNDECLARED = 1, 2
+"""Why a choice is not stated: the cell is empty, or holds what the spec does not declare."""
+
+
+@dataclass(frozen=True)
+class FileRead:
+    """A file as it was looked at and read. `table` is where its rows stand in the vault."""
+
+    file: TextFile
+    table: str
+    most: Fraction
+    """The share of rows that may be left out."""
+    lines: CsvLines | None
+    rejected: int = 0
+    reasons: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(
+        cls, vault: duckdb.DuckDBPyConnection, file: TextFile, table: str, most: Fraction, lines: CsvLines | None
+    ) -> FileRead:
+        """In the connection that has read the file last: reasons are forgotten with it."""
+        if lines is None:
+            return cls(file, table, most, None)
+        (rejected,) = vault.execute(statement("14_ingest_rejected_rows")).fetchall()[0]
+        reasons = vault.execute(statement("14_ingest_rejects")).fetchall()
+        return cls(file, table, most, lines, int(rejected), tuple((str(why), int(n)) for why, n in reasons))
+
+    def account(self, vault: duckdb.DuckDBPyConnection) -> None:
+        """Write down what was left out, and take rows without a user out of the table."""
+        table = self.table
+        rows, nameless = map(int, vault.execute(statement("13_ingest_nameless", table=table)).fetchall()[0])
+        records = rows if self.lines is None else self.file.records(self.lines)
+        if rows > records or (self.rejected < REJECTS and rows + self.rejected != records):
+            raise SourceError(
+                f"{self.file.path}: {records:,} rows stand in the file and {rows:,} were read"
+                f"{f', {self.rejected:,} do not parse' if self.rejected else ''}: the rest was lost. Check that quotes "
+                f"are closed and doubled inside cells, {self.file.field}.csv, and that the file is whole. "
+                f"{self.file.nothing}"
+            )
+        left = records - rows + nameless
+        # Where nobody is left, that is what is said.
+        if left > self.most * records and rows > nameless:
+            reasons = ", ".join(f"{n:,} {_words(why)}" for why, n in (*self.reasons, (NO_USER, nameless)) if n)
+            raise SourceError(
+                f"{self.file.path}: {left:,} of {records:,} rows would be left out ({reasons}), more than the share "
+                f"source.max_left_out allows ({float(self.most):g}). Mend them, or state a larger share. "
+                f"{self.file.nothing}"
+            )
+        for why, n in (*self.reasons, (NO_USER, nameless)):
+            vault.execute(
+                statement("13_ingest_quarantine"), {"file": self.file.field, "reason": why, "n": n, "of": records}
+            )
+        vault.execute(statement("15_ingest_nameless", table=table))
+
+
+def remarks(run: AnyRun) -> list[str]:
+    """What the operator should know of what was read, in sentences: counts, never values."""
+    if not run.vault.exists():  # clients' reports
+        return []
+    with connect(run.vault, read_only=True) as connection:
+        left = connection.execute(statement("19_ingest_quarantine")).fetchall()
+        unstated = connection.execute(statement("19_ingest_unstated")).fetchall()
+    found = [
+        f"{file}: {n:,} of {of:,} rows {'was' if n == 1 else 'were'} left out: {_words(why)}"
+        for file, why, n, of in left
+    ]
+    for column, why, n, becomes in unstated:
+        state = "hold nothing" if why == EMPTY else "hold what the spec does not declare"
+        found.append(f"column {column}: {n:,} cells {state}, and count as {becomes}")
+    return found
+
+
+def _words(reason: str) -> str:
+    return {
+        NO_USER: "without a user id",
+        "MISSING COLUMNS": "with too few cells",
+        "TOO MANY COLUMNS": "with too many cells",
+    }.get(reason, reason.lower())
