@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ import yaml
 from flows.cli import app
 from flows.release import release
 from flows.sample import make_people, write_sample
+from pldp.mechanisms.registry import PROTOCOLS
 from tasks.kinds import load_any
 from tests.flows.conftest import DATA, PATIENCE, ROOT
 from tests.flows.documents import DOCUMENTS, RUN, Block, blocks_of, shape
@@ -349,3 +352,24 @@ def test_the_files_of_a_home_and_their_modes(world: Path) -> None:
     assert spec["source"]["path"] == "sample.parquet", "a file's name, and not where it lies"
     assert mode(home / "ledger.jsonl") == 0o644
     assert mode((home / "results.duckdb").resolve()) == 0o444
+
+
+def test_bounds_are_told_rounded_up() -> None:
+    """A promise in words is never stronger than the promise."""
+    text = (ROOT / "docs" / "privacy.md").read_text()
+    told = re.findall(r"at ε = ([\d.]+), (?:no report is more than )?([\d.]+) times", text, re.IGNORECASE)
+    assert [budget for budget, _ in told] == ["0.5", "1", "3"]
+    for budget, factor in told:
+        assert 0 <= float(factor) - math.exp(float(budget)) < 0.02
+
+
+@pytest.mark.parametrize("size", [4, 25, 1000])
+def test_the_largest_budget_that_is_used(size: int) -> None:
+    """docs/limitations.md, by mechanism."""
+    (line,) = [line for line in (ROOT / "docs" / "limitations.md").read_text().splitlines() if "2^−64: above" in line]
+    assert "above 44 with `oue`, 44 + ln k with `krr` and `subset` of k values, 54 with `olh`, 88 with `brr`" in line
+    told = {"oue": 44.0, "krr": 44 + math.log(size), "subset": 44 + math.log(size), "olh": 54.0, "brr": 88.0}
+    for name, most in told.items():
+        ratio = PROTOCOLS[name].for_budget(size, Fraction(200)).worst_ratio
+        spent = math.log(ratio.numerator) - math.log(ratio.denominator)
+        assert most <= spent < most + 1, name
