@@ -130,8 +130,8 @@ class Home:
         for i, spend in same:
             if spend["key"] != own if "key" in spend else i < since:
                 raise HomeError(
-                    f"{self.ledger}: slot {slot!r} of {name!r} was spent by {spend['release_id']} under another "
-                    f"{path.relative_to(self.root)} than the one that is there, so it cannot be told whether this is "
+                    f"{self.ledger}: slot {slot!r} of {name!r} was spent by {spend['release_id']} under a key that is "
+                    f"{'gone' if own is None else 'not the one that is there'}, so it cannot be told whether this is "
                     f"the same release. Restore {path} from your backup, or give another --slot for a new release, "
                     "which spends again. Nothing was drawn."
                 )

@@ -115,7 +115,8 @@ class TestRuns:
     ) -> None:
         monkeypatch.delenv(COMMAND, raising=False)
         spec, home = world(tmp_path), Home(tmp_path / "home").prepare()
-        home.record_spend({"release_id": "people-000000000000", "name": "people", "slot": SLOT})
+        spend = {"release_id": "people-000000000000", "name": "people", "slot": SLOT, "key": home.fingerprint()}
+        home.record_spend(spend)
         with pytest.raises(SpecError, match="was begun as people-000000000000"):
             scheduled_release(str(spec), str(home.root), SLOT)
         assert len(home.spends()) == 1
