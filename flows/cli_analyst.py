@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, out, print_json
+from flows.options import DEFAULT_HOME, HomeOption, JsonOption, out, print_json
 
 app = typer.Typer()
 
@@ -71,7 +71,9 @@ def group(
 
 @app.command()
 def export(
-    release: ReleaseArgument,
+    release: Annotated[
+        str, typer.Argument(metavar="RELEASE", help="A release id, or a name: its newest published release.")
+    ],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write one file a table.")],
     kind: Annotated[Literal["parquet", "csv"], typer.Option("--format", help="Of the tables.")] = "parquet",
     force: Annotated[bool, typer.Option("--force", help="Replace files of an earlier export.")] = False,

@@ -7,5 +7,7 @@ CREATE TABLE IF NOT EXISTS releases (
     n_users BIGINT NOT NULL, -- how many users took part; public
     spec_sha256 VARCHAR NOT NULL, -- hash of the spec
     plan_sha256 VARCHAR NOT NULL, -- hash of the plan: budgets, mechanisms, thresholds
-    code_version VARCHAR NOT NULL -- version of pldp that made it
+    code_version VARCHAR NOT NULL, -- version of pldp that made it
+    worst_epsilon DOUBLE, -- the most that one user (or what protects says) can have spent on it; null before 0.3.0
+    protects VARCHAR -- whom that budget protects: a user, an item or an occurrence; different ones are never added
 )

@@ -15,6 +15,7 @@ import polars as pl
 
 from pldp import __version__
 from pldp.errors import HomeError
+from pldp.exact import float_above
 from tasks.contents import record_contents
 from tasks.durable import sync_folder
 from tasks.home import Home, commit, draft_of
@@ -56,6 +57,8 @@ def publish(run: AnyRun, n_users: int, tables: Mapping[str, pl.DataFrame], verdi
             "spec_sha256": [run.spec_sha256],
             "plan_sha256": [plan.sha256],
             "code_version": [__version__],
+            "worst_epsilon": [float_above(plan.worst_total)],
+            "protects": [plan.unit],
         }
     )
     rows: dict[str, pl.DataFrame] = {"releases": release, "validations": validation_rows(verdicts)}

@@ -86,7 +86,8 @@ def insert(results: duckdb.DuckDBPyConnection, table: str, **known: Any) -> None
 
 def test_the_published_tables_are_those_of_the_design(results: duckdb.DuckDBPyConnection) -> None:
     expected = {
-        "releases": "release_id name status created_at n_users spec_sha256 plan_sha256 code_version",
+        "releases": "release_id name status created_at n_users spec_sha256 plan_sha256 code_version "
+        "worst_epsilon protects",
         "histograms": "release_id attribute value method postprocess frequency standard_error ci_low ci_high count "
         "unbiased_frequency n_reports reliable unbiased_standard_error",
         "level_estimates": "release_id attribute level value mechanism frequency standard_error n_reports",

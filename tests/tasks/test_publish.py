@@ -36,9 +36,10 @@ def test_a_published_release(run: Run, staged: Staged, passed: tuple[Verdict, ..
     assert status_of(run.home, run.release_id) is None
     assert publish.fn(run, 4000, staged.tables, passed) == "published"
     assert status_of(run.home, run.release_id) == "published"
-    ((release_id, name, status, at, users, spec, plan, version),) = ask(run, "FROM releases")
+    ((release_id, name, status, at, users, spec, plan, version, worst, protects),) = ask(run, "FROM releases")
     assert (release_id, name, status, users) == (run.release_id, "people", "published", 4000)
     assert (spec, plan, version) == (run.spec_sha256, run.plan.sha256, __version__)
+    assert (worst, protects) == (4.0, "user"), "the total of the spec"
     assert at.isoformat() in json.loads((run.folder / "opened.json").read_text())["at"]
     for table, frame in staged.tables.items():
         columns = ", ".join(f'"{column}"' for column in frame.columns)
