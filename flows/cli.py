@@ -92,13 +92,17 @@ def release(
     """Perturb, estimate, validate and publish one release. The same spec, source and slot resume."""
     given = given_runner(runner, workers, memory)
     home = _prepare(home, spec, given)
-    from flows import release as flow
-    from flows.progress import shown
-    from flows.render import show_release
-    from tasks.results import read_release
+    spec, source = spec.absolute(), source and source.absolute()
+    from flows.server import prepared
 
-    with shown(err):
-        done = flow.release(spec, home, slot=slot, source=source, wait=wait, runner=given)
+    with prepared(home):
+        from flows import release as flow
+        from flows.progress import shown
+        from flows.render import show_release
+        from tasks.results import read_release
+
+        with shown(err):
+            done = flow.release(spec, home, slot=slot, source=source, wait=wait, runner=given)
     found = read_release(home, done.release_id)
     if as_json:
         print_json(found.as_json())
@@ -128,13 +132,17 @@ def evaluate(
 ) -> None:
     """Compare estimates with the truth. Stays on the vault's side; never publishes."""
     home = _prepare(home, spec, evaluation=True)
-    from flows import evaluate as flow
-    from flows.consoles import console_for
-    from flows.progress import shown
-    from flows.render import show_evaluation
+    spec, source = spec.absolute(), source and source.absolute()
+    from flows.server import prepared
 
-    with shown(err):
-        done = flow.evaluate(spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, source=source)
+    with prepared(home):
+        from flows import evaluate as flow
+        from flows.consoles import console_for
+        from flows.progress import shown
+        from flows.render import show_evaluation
+
+        with shown(err):
+            done = flow.evaluate(spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, source=source)
     if as_json:
         print_json(done.as_json())
     else:
@@ -194,15 +202,13 @@ def sample(
 
 
 def _prepare(home: Path, spec: Path, runner: Given = None, *, evaluation: bool = False) -> Path:
-    """Refuse a bad spec before anything starts, make the home, and settle Prefect's settings before its import."""
+    """Refuse a bad spec before anything starts, and make the home."""
     from tasks.home import Home
     from tasks.kinds import load_any
-    from tasks.settings import settle
 
     load_any(spec, runner=runner, evaluation=evaluation)
     home = home.resolve()
     Home(home).prepare()
-    settle(home)
     return home
 
 

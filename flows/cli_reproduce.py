@@ -26,7 +26,6 @@ def reproduce(
 ) -> None:
     """Run a paper's experiments and compare every number; exit code 1 when a difference is unexplained."""
     from pldp.papers.registry import NAMES, available
-    from tasks.settings import settle
 
     there = available()
     if paper != ALL and paper not in there:
@@ -34,12 +33,15 @@ def reproduce(
     names = [name for name in NAMES if name in there and paper in (name, ALL)]
     to = to.resolve()
     to.mkdir(parents=True, exist_ok=True)
-    settle(to)
-    from flows.progress import shown
-    from flows.reproduce import reproduce as run
+    data = data.resolve()
+    from flows.server import prepared
 
-    with shown(err):
-        done = run(names, data.resolve(), to, quick=quick, pages_only=pages_only)
+    with prepared(to, runs=not pages_only):
+        from flows.progress import shown
+        from flows.reproduce import reproduce as run
+
+        with shown(err):
+            done = run(names, data, to, quick=quick, pages_only=pages_only)
     for page in done.pages:
         out.print(str(page), markup=False, highlight=False, soft_wrap=True)
     if len(names) > 1:

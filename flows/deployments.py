@@ -25,7 +25,8 @@ from prefect.schedules import Cron
 from prefect.states import Cancelled, Crashed
 from prefect.types.entrypoint import EntrypointType
 
-from flows.schedule import is_missed, report_failure, scheduled_release
+from flows.own_server import OwnServer
+from flows.schedule import grace, is_missed, report_failure, scheduled_release
 from flows.serve import Served
 from pldp.errors import HomeError
 from pldp.schedule import slot_of
@@ -40,40 +41,49 @@ _PAGE = 200
 _UNDER_WAY = (StateType.PENDING, StateType.RUNNING)
 
 
-def run_schedules(served: Sequence[Served], url: str) -> None:
+def run_schedules(served: Sequence[Served], server: OwnServer | str) -> None:
     """Serve until a signal; runs under way are then stopped, and told as failures."""
-    asyncio.run(_run(served, url))
+    asyncio.run(_run(served, server))
 
 
-async def _run(served: Sequence[Served], url: str) -> None:
+async def _run(served: Sequence[Served], server: OwnServer | str) -> None:
     runner = Runner(name="pldp", limit=None)  # the home's lock lets one run at a time; a limit would make others late
+    began = datetime.now(UTC)
     ids = [await _deploy(runner, one) for one in served]
     async with get_client() as client:
         await skip_missed(client, ids)
         await close_abandoned(client, ids, served[0].home)
-    for one in served:
-        following = slot_of(one.schedule.following(datetime.now(UTC)))
-        say(f"Serving {one.spec} at '{one.schedule.cron}' {one.schedule.timezone}; next slot {following}.")
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     running = asyncio.create_task(runner.start())
     await asyncio.sleep(0)  # the runner installs a handler of its own in its first step; ours replaces it
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told.set)
-    watching = asyncio.create_task(_watch_scheduler(ids, served, url))
+    announcing = asyncio.create_task(_announce(dict(zip(ids, served, strict=True)), began, server))
+    watching = asyncio.create_task(_watch(server))
     stopping = asyncio.create_task(told.wait())
     try:
-        await asyncio.wait({running, stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
-        if watching.done() and watching.exception() is None:
-            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({running, stopping, watching, announcing}, return_when=asyncio.FIRST_COMPLETED)
+        if announcing.done() and announcing.exception() is None:
+            await asyncio.wait({running, stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         stopping.cancel()
+        await _stop(runner, running, server)
+        for task in (announcing, watching):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+async def _stop(runner: Runner, running: asyncio.Task[None], server: OwnServer | str) -> None:
+    """Runs under way end; with a server that has died, whatever cannot be written there is nobody's business."""
+    try:
         if not running.done():
             await runner.astop()
         await running
-        watching.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watching
+    except Exception:
+        if isinstance(server, str) or not server.has_ended:
+            raise
 
 
 async def _deploy(runner: Runner, one: Served) -> UUID:
@@ -141,19 +151,51 @@ async def close_abandoned(client: PrefectClient, ids: Sequence[UUID], home: Path
     return len(left)
 
 
-async def _watch_scheduler(ids: Sequence[UUID], served: Sequence[Served], url: str) -> None:
-    """Refuse a server that accepts schedules and never fires them, as a temporary one does."""
-    now = datetime.now(UTC)
-    soon = {key for key, one in zip(ids, served, strict=True) if one.schedule.following(now) < now + _HORIZON}
+async def _watch(server: OwnServer | str) -> None:
+    """Ends with an error when our server does. One that is not ours may come back."""
+    while isinstance(server, str) or not server.has_ended:
+        await asyncio.sleep(1)
+    raise server.ended()
+
+
+async def _announce(served: dict[UUID, Served], began: datetime, server: OwnServer | str) -> None:
+    """Say every spec's first slot, as the server has planned it: its clock and its cron fire, not ours.
+
+    A server that accepts schedules and never fires them, as a temporary one does, is refused.
+    """
+    waiting = {}
+    for key, one in served.items():
+        computed = one.schedule.following(began)
+        if computed < began + _HORIZON:
+            waiting[key] = one
+        else:
+            _say_served(one, computed)  # a server may plan it later
     until = asyncio.get_running_loop().time() + SCHEDULER_SECONDS
     async with get_client() as client:
-        while soon:
-            # In any state: a run of a cron of every minute may have started already.
-            made = await _runs(client, list(soon), list(StateType), after=now)
-            soon -= {run.deployment_id for run in made if run.auto_scheduled}
-            if soon and asyncio.get_running_loop().time() > until:
+        while waiting:
+            for key, slot in (await first_slots(client, list(waiting), began)).items():
+                _say_served(waiting.pop(key), slot)
+            if waiting and asyncio.get_running_loop().time() > until:
                 raise HomeError(
-                    f"The server at {url} plans no runs: it is a temporary one, or its scheduler is off. "
-                    "Use `prefect server start`, or unset PREFECT_API_URL. Nothing was run."
+                    f"The server at {server if isinstance(server, str) else server.url} plans no runs: it is a "
+                    "temporary one, or its scheduler is off. Use `prefect server start`, or unset PREFECT_API_URL. "
+                    "Nothing was run."
                 )
-            await asyncio.sleep(2)
+            await asyncio.sleep(1)
+
+
+def _say_served(one: Served, first: datetime) -> None:
+    say(f"Serving {one.spec} at '{one.schedule.cron}' {one.schedule.timezone}; next slot {slot_of(first)}.")
+
+
+async def first_slots(client: PrefectClient, ids: Sequence[UUID], began: datetime) -> dict[UUID, datetime]:
+    """Of every deployment that has a run planned since we began to serve, or a late one left, the earliest."""
+    found: dict[UUID, datetime] = {}
+    # In any state: a run of a cron of every minute may have started already.
+    for run in await _runs(client, ids, list(StateType), after=began - grace()):
+        slot, key, state = run.expected_start_time, run.deployment_id, run.state and run.state.type
+        if slot is None or key is None or not run.auto_scheduled or state == StateType.CANCELLED:
+            continue
+        if slot >= began or state in (StateType.SCHEDULED, *_UNDER_WAY):
+            found[key] = min(slot, found.get(key, slot))
+    return found

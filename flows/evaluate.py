@@ -12,6 +12,7 @@ import polars as pl
 from prefect import flow
 
 from flows.kinds import Asked, kind_for
+from flows.orchestration import orchestrated
 from flows.pipeline import threads
 from flows.progress import report, tell
 from flows.runner import running_on
@@ -55,7 +56,9 @@ def evaluate(
 ) -> Evaluated:
     kind_for(spec_path).load(spec_path, source, None, evaluation=True)
     Home(home).prepare()
-    return evaluate_flow(str(spec_path), str(home), repeat, seed, keep_levels, None if source is None else str(source))
+    given = None if source is None else str(source)
+    with orchestrated(home):
+        return evaluate_flow(str(spec_path), str(home), repeat, seed, keep_levels, given)
 
 
 @flow(name="evaluate", task_runner=threads(), persist_result=False, validate_parameters=False)

@@ -12,6 +12,7 @@ from prefect import flow
 from prefect.artifacts import create_table_artifact
 
 from flows.kinds import kind_for
+from flows.orchestration import orchestrated
 from flows.pipeline import threads
 from flows.progress import report, tell
 from flows.runner import running_on
@@ -59,7 +60,8 @@ def release(
         found = _finished(run, file, page.fn)
         if found is not None:
             return found
-        return release_flow(str(spec_path), str(home), slot, None if source is None else str(source), runner)
+        with orchestrated(home):
+            return release_flow(str(spec_path), str(home), slot, None if source is None else str(source), runner)
 
 
 @flow(name="release", task_runner=threads(), persist_result=False, validate_parameters=False)

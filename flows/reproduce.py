@@ -12,6 +12,7 @@ from pathlib import Path
 
 from prefect import flow
 
+from flows.orchestration import orchestrated
 from flows.progress import report
 from pldp.errors import PldpError, StageFailed
 from pldp.papers.compare import Tally, by_key, compare, tally
@@ -46,7 +47,8 @@ def reproduce(names: Sequence[str], data: Path, folder: Path, *, quick: bool, pa
         return _conclude(names, folder)
     for name in names:  # before anything runs
         _fingerprints(paper(name).units(quick), data)
-    return reproduce_flow(list(names), str(data), str(folder), quick)
+    with orchestrated(folder):
+        return reproduce_flow(list(names), str(data), str(folder), quick)
 
 
 @flow(name="reproduce", persist_result=False, validate_parameters=False)

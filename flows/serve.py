@@ -68,13 +68,13 @@ def serve(
         os.environ["PLDP_GRACE"] = str(grace_minutes)
     before = signal.signal(signal.SIGTERM, _interrupt)  # so that a server we started is stopped on the way out
     try:
-        with alone(prepared), scheduling_server(prepared.root, port) as url:
+        with alone(prepared), scheduling_server(prepared.root, port) as server:
             from flows.deployments import run_schedules
 
             failures = read_failures(prepared)
             if failures:
                 say(f"{len(failures)} runs failed earlier, the last at {failures[-1].at}: see {prepared.failures}.")
-            run_schedules(found, url)
+            run_schedules(found, server)
     except KeyboardInterrupt:
         pass
     finally:

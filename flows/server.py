@@ -1,20 +1,14 @@
-"""The server that fires schedules: one that already runs, or our own for as long as we serve.
+"""Which Prefect server a command uses: one that the operator configured, or else one of our own.
 
 Nothing here imports Prefect: it reads its settings when it is imported, and these are made here.
 """
 
 from __future__ import annotations
 
-import ctypes
+import atexit
 import fcntl
 import os
-import secrets
-import signal
-import socket
 import ssl
-import subprocess
-import sys
-import time
 import tomllib
 import urllib.error
 import urllib.request
@@ -22,15 +16,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from flows.own_server import HOST, OwnServer
 from pldp.errors import HomeError
-from tasks.failures import say
-from tasks.home import Home, commit
+from tasks.failures import FOLDER, say
+from tasks.home import Home, replace
 from tasks.settings import settle
 
-START_SECONDS = 180
-STOP_SECONDS = 30
-_POLL_SECONDS = 0.5
-_HOST = "127.0.0.1"
+_own: OwnServer | None = None
+"""The server of this process's runs: every command and every call after it shares one."""
 
 
 @contextmanager
@@ -48,37 +41,102 @@ def alone(home: Home) -> Iterator[None]:
 
 
 @contextmanager
-def scheduling_server(home: Path, port: int | None) -> Iterator[str]:
-    """The API of a server with a scheduler; the environment is set for Prefect's import and for every run."""
-    # A flow without a server would start a temporary one, on which no schedule ever fires.
-    os.environ.pop("PREFECT_SERVER_ALLOW_EPHEMERAL_MODE", None)
-    os.environ["PREFECT_SERVER_EPHEMERAL_ENABLED"] = "false"
-    given = _configured()
+def prepared(home: Path, *, runs: bool = True) -> Iterator[None]:
+    """For a command, before it imports Prefect: settings are made, and if it `runs` flows a server starts meanwhile.
+
+    The block runs in a folder of the home. Prefect reads settings from files of the working folder (.env, prefect.toml,
+    pyproject.toml), and Python programs that the run starts import modules from there first.
+    """
     settle(home)
-    if given is not None and is_reachable(given):
-        os.environ["PREFECT_API_URL"] = given
-        yield given
-        return
-    if given is not None:
-        say(f"The configured server {given} does not answer; starting one of our own.")
-    with _own_server(home, port or _free_port()) as url:
-        os.environ["PREFECT_API_URL"] = url
-        yield url
+    if runs:
+        run_server(home)
+    with working_in(home / "prefect"):
+        yield
 
 
-def _configured() -> str | None:
+@contextmanager
+def working_in(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def run_server(home: Path) -> OwnServer | None:
+    """The server of our own that runs of this process use; None where the operator configured another."""
+    global _own
+    if _own is None or os.environ.get("PREFECT_API_URL") != _own.url:
+        configured = _configured(_named_profiles())
+        if configured is not None:
+            os.environ["PREFECT_API_URL"] = configured
+            return None
+    if _own is None or _own.has_ended:
+        settle(home)
+        _own = OwnServer(home.absolute() / "prefect")
+        atexit.register(_own.stop)
+    _use(_own)
+    return _own
+
+
+def _use(server: OwnServer) -> None:
+    """For Prefect's import, and for whatever this process starts. A proxy must not see what we tell ourselves."""
+    os.environ["PREFECT_API_URL"] = server.url
+    os.environ["PREFECT_API_AUTH_STRING"] = server.password
+    for name in ("NO_PROXY", "no_proxy"):
+        hosts = [host for host in os.environ.get(name, "").split(",") if host and host != HOST]
+        os.environ[name] = ",".join([*hosts, HOST])
+
+
+@contextmanager
+def scheduling_server(home: Path, port: int | None) -> Iterator[OwnServer | str]:
+    """A server with a scheduler, ours or the address of another; the environment is set for every run."""
+    configured = _configured(_named_profiles() or Path("~/.prefect/profiles.toml").expanduser())
+    settle(home)
+    os.environ[FOLDER] = str(Path.cwd())
+    with working_in(home / "prefect"):
+        if configured is not None and is_reachable(configured):
+            os.environ["PREFECT_API_URL"] = configured
+            yield configured
+            return
+        if configured is not None:
+            say(f"The configured server {configured} does not answer; starting one of our own.")
+        server = OwnServer(home / "prefect", port, scheduling=True)
+        password = home / "prefect" / "password"
+        try:
+            _use(server)
+            server.wait()
+            replace(password, server.password.encode())
+            say(f"Prefect's page: {server.page} (it asks for the line in {password}).")
+            yield server
+        finally:
+            password.unlink(missing_ok=True)
+            server.stop()
+
+
+def _named_profiles() -> Path | None:
+    """The file of profiles that the operator's environment names."""
+    if path := os.environ.get("PREFECT_PROFILES_PATH"):
+        return Path(path).absolute()
+    if prefect := os.environ.get("PREFECT_HOME"):
+        return Path(prefect).expanduser().absolute() / "profiles.toml"
+    return None
+
+
+def _configured(profiles: Path | None) -> str | None:
     """PREFECT_API_URL, or what the active profile of the operator says. The profile then applies whole, keys too."""
     if os.environ.get("PREFECT_API_URL"):
         return os.environ["PREFECT_API_URL"]
-    prefect = Path(os.environ.get("PREFECT_HOME", "~/.prefect")).expanduser()
-    path = Path(os.environ.get("PREFECT_PROFILES_PATH", prefect / "profiles.toml"))
+    if profiles is None:
+        return None
     try:
-        content = tomllib.loads(path.read_text())
+        content = tomllib.loads(profiles.read_text())
         profile = content["profiles"][os.environ.get("PREFECT_PROFILE", content.get("active"))]
         url = str(profile["PREFECT_API_URL"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    os.environ["PREFECT_PROFILES_PATH"] = str(path)
+    os.environ["PREFECT_PROFILES_PATH"] = str(profiles)
     return url
 
 
@@ -93,76 +151,3 @@ def is_reachable(url: str) -> bool:
         return isinstance(error.reason, ssl.SSLError)
     except (OSError, ValueError):
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_HOST, 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def _own_server(home: Path, port: int) -> Iterator[str]:
-    """A server on loopback with its database in the home, for as long as the block runs."""
-    folder = home / "prefect"
-    password = _password(folder)
-    url = f"http://{_HOST}:{port}/api"
-    environment = os.environ | {
-        # Not the file of the temporary servers that other commands start meanwhile.
-        "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / 'schedule.db'}",
-        "PREFECT_SERVER_API_AUTH_STRING": password,
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_SERVER_LOGGING_LEVEL": "WARNING",
-        "PREFECT_API_URL": url,
-    }
-    os.environ["PREFECT_API_AUTH_STRING"] = password
-    log = folder / "server.log"
-    with log.open("wb") as handle:
-        process = subprocess.Popen(  # noqa: S603 — this interpreter, and a number
-            [sys.executable, "-m", "prefect", "server", "start", "--host", _HOST, "--port", str(port)],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=handle,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C reaches us first: runs are stopped while the server still answers
-            preexec_fn=_end_with_parent,
-        )
-    try:
-        _wait_until_healthy(process, url, log)
-        say(f"Prefect's page: http://{_HOST}:{port} (it asks for the line in {folder / 'password'}).")
-        yield url
-    finally:
-        _stop(process)
-
-
-def _password(folder: Path) -> str:
-    """Everybody on this machine reaches loopback; whoever reaches the server could run code as the operator."""
-    path = folder / "password"
-    commit(path, f"pldp:{secrets.token_urlsafe(24)}".encode())
-    return path.read_text()
-
-
-def _end_with_parent() -> None:
-    """Even a killed serve leaves no server behind (Linux)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-
-
-def _wait_until_healthy(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until:
-        if process.poll() is not None:
-            raise HomeError(f"Prefect's server ended with exit code {process.returncode}. See {log}. Nothing was run.")
-        if is_reachable(url):
-            return
-        time.sleep(_POLL_SECONDS)
-    raise HomeError(f"Prefect's server did not answer for {START_SECONDS} seconds. See {log}. Nothing was run.")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(timeout=STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()

@@ -17,6 +17,9 @@ from tasks.terminal import visible
 COMMAND = "PLDP_ON_FAILURE"
 """The operator's command travels in the environment: as a flow's parameter, whoever reaches the server could set it."""
 
+FOLDER = "PLDP_FOLDER"
+"""Where serve was started: its command runs there, while runs have a folder of their own."""
+
 COMMAND_SECONDS = 60
 
 
@@ -79,6 +82,7 @@ def _run(command: str, failure: Failure) -> None:
         process = subprocess.Popen(  # noqa: S603 — the operator's own command line
             ["/bin/sh", "-c", command],
             env=environment,
+            cwd=os.environ.get(FOLDER),
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )

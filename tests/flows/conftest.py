@@ -54,6 +54,8 @@ def pldp(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
 
     def run(*arguments: object) -> Said:
         monkeypatch.setattr(sys, "argv", ["pldp", *map(str, arguments)])
+        # Prefect is imported already: a server need not start before a flow asks for one.
+        monkeypatch.setattr("flows.server.run_server", lambda home: None)
         capfd.readouterr()
         code = 0
         try:

@@ -11,10 +11,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from prefect.client.schemas.objects import FlowRun
-from prefect.states import Running, Scheduled
+from prefect.states import Cancelled, Completed, Running, Scheduled
 
 from flows import deployments, schedule, server
-from flows.deployments import close_abandoned, run_schedules, skip_missed
+from flows.deployments import close_abandoned, first_slots, run_schedules, skip_missed
 from flows.schedule import scheduled_release
 from flows.serve import served
 from pldp.errors import HomeError, SourceError, SpecError
@@ -166,12 +166,30 @@ def test_homes_that_share_a_server_do_not_share_deployments(tmp_path: Path) -> N
 
 
 def test_the_profile_of_the_operator_names_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiles = tmp_path / "profiles.toml"
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
-    assert server._configured() == "http://127.0.0.1:1/api"
+    assert server._configured(profiles) == "http://127.0.0.1:1/api"
     assert not server.is_reachable("http://127.0.0.1:1/api")
     monkeypatch.delenv("PREFECT_API_URL")
-    monkeypatch.setenv("PREFECT_PROFILES_PATH", str(tmp_path / "profiles.toml"))
-    assert server._configured() is None
-    profile = f'active = "team"\n[profiles.team]\nPREFECT_API_URL = {json.dumps("http://team/api")}\n'
-    (tmp_path / "profiles.toml").write_text(profile)
-    assert server._configured() == "http://team/api"
+    monkeypatch.setenv("PREFECT_PROFILES_PATH", str(profiles))
+    assert server._named_profiles() == profiles
+    assert server._configured(profiles) is None
+    profiles.write_text(f'active = "team"\n[profiles.team]\nPREFECT_API_URL = {json.dumps("http://team/api")}\n')
+    assert server._configured(profiles) == "http://team/api"
+
+
+def test_the_first_slot_is_the_servers() -> None:
+    """Planned by its clock: at a full minute the slot that we would compute may be gone already."""
+    late, first, second = (planned(timedelta(minutes=m)) for m in (5, -1, -2))
+    done = planned(timedelta(minutes=4), state=Completed())  # by the serve before
+    skipped = planned(-timedelta(seconds=30), state=Cancelled())
+    by_hand = planned(-timedelta(seconds=40), auto=False)
+    key = uuid4()
+
+    def slots(*runs: FlowRun) -> dict[UUID, datetime]:
+        client: Any = Client(*(run.model_copy(update={"deployment_id": key}) for run in runs))
+        return asyncio.run(first_slots(client, [key], NOW))
+
+    assert slots(done, skipped, by_hand) == {}
+    assert slots(second, first, done, skipped, by_hand) == {key: first.expected_start_time}
+    assert slots(second, first, late, done) == {key: late.expected_start_time}  # a restart within the grace

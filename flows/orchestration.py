@@ -1,0 +1,44 @@
+"""Flows run on a server that the operator configured, or on one of our own; never on one that Prefect starts itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from prefect.settings import (
+    PREFECT_API_AUTH_STRING,
+    PREFECT_API_URL,
+    PREFECT_RESULTS_PERSIST_BY_DEFAULT,
+    PREFECT_SERVER_EPHEMERAL_ENABLED,
+    PREFECT_TASKS_DEFAULT_PERSIST_RESULT,
+    temporary_settings,
+)
+
+from flows.server import run_server
+from pldp.errors import PldpError
+
+_SAFE = {
+    PREFECT_SERVER_EPHEMERAL_ENABLED: False,
+    PREFECT_RESULTS_PERSIST_BY_DEFAULT: False,
+    PREFECT_TASKS_DEFAULT_PERSIST_RESULT: False,
+}
+
+
+@contextmanager
+def orchestrated(home: Path) -> Iterator[None]:
+    """For the block that runs a flow, whether or not Prefect was imported before a server was chosen."""
+    server = run_server(home)
+    if server is None:
+        with temporary_settings(_SAFE):
+            yield
+        return
+    server.wait()
+    address = {PREFECT_API_URL: server.url, PREFECT_API_AUTH_STRING: server.password}
+    try:
+        with temporary_settings(_SAFE | address):
+            yield
+    except Exception as error:
+        if server.has_ended and not isinstance(error, PldpError):
+            raise server.ended() from None
+        raise
