@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId, LogFilterLevel
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import FlowRunContext
 from prefect.states import Completed
@@ -31,6 +34,9 @@ GRACE = "PLDP_GRACE"
 
 GRACE_MINUTES = 10.0
 
+_NOT_LOADED = "Unexpected exception encountered when trying to load flow"
+"""How Prefect's log begins for it; a traceback follows."""
+
 
 def grace() -> timedelta:
     return timedelta(minutes=float(os.environ.get(GRACE, GRACE_MINUTES)))
@@ -48,6 +54,8 @@ def report_failure(flow: Any, flow_run: FlowRun, state: State[Any]) -> None:
     slot = given.get("slot") or slot_of(flow_run.expected_start_time or datetime.now(UTC))
     data: Any = state.data  # the exception, or a record around it
     error, message = describe(getattr(data, "result", data))
+    if state.is_crashed() and (cause := _load_error(flow_run)):
+        error, message = "NotStarted", f"The run could not begin ({cause}). Nothing was read, drawn or spent."
     tell(
         Home(home),
         Failure(
@@ -90,6 +98,19 @@ def scheduled_release(spec_path: str, home: str, slot: str | None = None) -> Sta
     outcome = f"{done.release_id} {'is there already; nothing was drawn' if done.resumed else 'published'}"
     say(f"{spec_path}, slot {named}: {outcome}.{f' No page: {done.page_problem}' if done.page_problem else ''}")
     return Completed(message=outcome)
+
+
+def _load_error(flow_run: FlowRun) -> str | None:
+    """Why a run's process could not load this flow. It holds no data yet, and only the server's log has it."""
+    wanted = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[flow_run.id]), level=LogFilterLevel(ge_=logging.ERROR))
+    try:
+        with get_client(sync_client=True) as client:
+            logs = client.read_logs(wanted)
+    except Exception as error:
+        say(f"The log of run {flow_run.name} cannot be read ({type(error).__name__}).")
+        return None
+    found = [log.message for log in logs if log.message.startswith(_NOT_LOADED)]
+    return found[0].strip().splitlines()[-1] if found else None
 
 
 def _run() -> FlowRun | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import psutil
 import pytest
 
 from tests.flows.conftest import PATIENCE
+from tests.flows.decoys import decoys
 from tests.people import make_people, mode, world
 
 CANARY = "CANARY-7351"
@@ -93,21 +95,27 @@ class Serving:
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """`pldp serve` of a good spec every minute and of a broken one in January, with a server of its own."""
+    """`pldp serve` of a good spec every minute and of a broken one in January, with a server of its own.
+
+    It is called in a folder full of decoys, which must not matter to anything.
+    """
     folder = tmp_path_factory.mktemp("serving")
     good = world(folder / "good", schedule="* * * * *")
     people = make_people(50).with_columns(id=pl.lit(CANARY))
     broken = world(folder / "broken", people, name="broken", schedule="0 0 1 1 *")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT", "PLDP"))}
-    told = folder / "told"
-    command = [sys.executable, "-m", "flows.cli", "serve", str(good), str(broken), "--home", str(folder / "home")]
+    place = decoys(folder / "place")
+    command = [sys.executable, "-P", "-m", "flows.cli", "serve", str(good), str(broken), "--home", str(folder / "home")]
+    (folder / "late").mkdir()
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [*command, "--on-failure", f'echo "$PLDP_MESSAGE" >> {told}'],
-            env=environment | {"HOME": str(folder)},
+            [*command, "--on-failure", 'echo "$PLDP_MESSAGE" >> told'],
+            env=environment | {"HOME": str(folder), "PYTHONPATH": str(folder / "late")},
+            cwd=place,
             stdout=log,
             stderr=log,
         )
+    told = place / "told"
     try:
         yield Serving(process, folder / "home", folder / "log", told)
     finally:
@@ -121,8 +129,8 @@ def test_a_broken_source_is_told_without_its_data(serving: Serving) -> None:
     run = serving.wait_for(serving.finished(serving.trigger("broken")))
     assert run["state_type"] == "FAILED"
     line = serving.wait_for(lambda: serving.told.exists() and serving.told.read_text())
-    (failure,) = [json.loads(text) for text in (serving.home / "failures.jsonl").read_text().splitlines()]
-    assert failure["run"] == run["name"]
+    told = [json.loads(text) for text in (serving.home / "failures.jsonl").read_text().splitlines()]
+    (failure,) = [failure for failure in told if failure["run"] == run["name"]]
     assert failure["error"] == "SourceError"
     assert failure["message"] in line
     assert "pldp release" in failure["resume"]
@@ -163,6 +171,30 @@ def test_the_server_is_the_operators_alone(serving: Serving) -> None:
         urllib.request.urlopen(f"{url}/api/flow_runs/count", data=b"{}", timeout=60)  # noqa: S310
 
 
+def test_the_first_slot_announced_is_the_first_that_fires(serving: Serving) -> None:
+    line = serving.wait_for(serving.said("Serving", "good"))
+    announced = line.split("next slot ")[1].rstrip(".")
+    fired = serving.wait_for(lambda: [r for r in serving.runs() if r["auto_scheduled"] and r["run_count"]])
+    assert announced == min(run["expected_start_time"] for run in fired)[:16] + "Z"
+
+
+def test_a_run_that_cannot_begin_tells_why(serving: Serving) -> None:
+    """A module of a foreign name comes before ours, as it did when runs looked into the working folder."""
+    serving.wait_for(serving.said("Serving", "broken"))
+    late = serving.home.parent / "late" / "flows"
+    late.mkdir()
+    (late / "__init__.py").touch()
+    try:
+        run = serving.wait_for(serving.finished(serving.trigger("broken")))
+    finally:
+        shutil.rmtree(late)
+    assert run["state_type"] == "CRASHED"
+    line = serving.wait_for(serving.said("Failed", "could not begin"))
+    assert "No module named 'flows.schedule'" in line
+    told = [json.loads(text) for text in (serving.home / "failures.jsonl").read_text().splitlines()]
+    assert [failure["error"] for failure in told if failure["run"] == run["name"]] == ["NotStarted"]
+
+
 def test_a_home_is_served_once(serving: Serving) -> None:
     serving.wait_for(serving.said("Serving", "good"))
     spec = serving.home.parent / "good" / "spec.yaml"
@@ -175,8 +207,9 @@ def test_a_home_is_served_once(serving: Serving) -> None:
 def test_it_stops_and_leaves_nothing_running(serving: Serving) -> None:
     """Last of its module: it ends the serve that the others share."""
     children = psutil.Process(serving.process.pid).children(recursive=True)
-    assert any("server" in child.cmdline() for child in children)
+    assert any("prefect.server.api.server:create_app" in child.cmdline() for child in children)
     serving.process.send_signal(signal.SIGTERM)
     assert serving.process.wait(timeout=PATIENCE) == 0
+    assert not (serving.home / "prefect" / "password").exists()
     assert psutil.wait_procs(children, timeout=PATIENCE)[1] == []
     assert "Stopped." in serving.log.read_text()
