@@ -5,6 +5,7 @@ A block that cannot run says so above itself, `<!-- not run: why -->`, and is co
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import json
 import math
@@ -14,7 +15,6 @@ import signal
 import subprocess
 import sys
 import time
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,7 @@ import yaml
 
 from flows.cli import app
 from flows.release import release
-from flows.sample import make_people, write_sample
-from pldp.mechanisms.registry import PROTOCOLS
+from flows.sample import write_sample
 from tasks.kinds import load_any
 from tests.flows.conftest import DATA, PATIENCE, ROOT
 from tests.flows.documents import DOCUMENTS, RUN, Block, blocks_of, shape
@@ -284,49 +283,6 @@ def parameters(callback: Any) -> set[str]:
     return set(inspect.signature(callback).parameters)
 
 
-def test_the_truth_that_the_readme_tells() -> None:
-    """The people of the sample are the same everywhere, so their shares are exact; estimates lie near them."""
-    text = (ROOT / "README.md").read_text()
-    told = re.findall(r"([\d.]+) %", text[text.index("truth may be told") :].split("Your own")[0])
-    rows = re.findall(r"^\| (\w+) \| ([\d.]+) % \| ([\d.]+) %", text, re.MULTILINE)
-    people = make_people(ROOT / "data" / "sample.yaml", 100_000)["condition"].to_list()
-    for (name, share, error), true in zip(rows, told, strict=True):
-        assert f"{100 * people.count(name) / len(people):.2f}" == true, name
-        assert abs(float(share) - float(true)) < 4 * float(error), name
-
-
-NAMED = re.compile(r"`([\w/.]*test_\w+\.py)(?:(?:: |::)(?:\w+::)?(test_\w+))?")
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_the_tests_that_a_document_names_exist(path: Path) -> None:
-    files = {found.relative_to(ROOT).as_posix(): found.read_text() for found in (ROOT / "tests").rglob("test_*.py")}
-    for file, name in NAMED.findall(path.read_text()):
-        texts = [text for known, text in files.items() if known.endswith(f"/{file.split('/')[-1]}")]
-        assert texts, f"{path.name}: {file}"
-        assert any(f"def {name}" in text for text in texts), f"{path.name}: {file}, {name}"
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_links_lead_somewhere(path: Path) -> None:
-    """To a file of the repository, and to a heading of it."""
-    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
-        if target.startswith("http"):
-            continue
-        file, _, heading = target.partition("#")
-        there = path.parent / file if file else path
-        assert there.exists(), f"{path.name}: {target}"
-        if heading:
-            lines = re.findall(r"^#+ (.+)$", there.read_text(), re.MULTILINE)
-            assert heading in {anchor(line) for line in lines}, f"{path.name}: {target}"
-
-
-def anchor(heading: str) -> str:
-    """As GitHub makes them: small letters, digits and hyphens of the heading's words."""
-    kept = re.sub(r"[^\w\- ]", "", heading.lower())
-    return kept.replace(" ", "-")
-
-
 def test_the_files_of_a_home_and_their_modes(world: Path) -> None:
     """docs/privacy.md lists what anybody may read; everything else is the operator's alone."""
     home = world / "data" / "home"
@@ -339,7 +295,8 @@ def test_the_files_of_a_home_and_their_modes(world: Path) -> None:
     }
     for name in ("reports", "vault", "evaluations", "prefect"):
         assert told[f"`{name}/`"] == "0700"
-        assert mode(home / name) == 0o700
+        # The orchestrator's folder is made by commands, not by flows that are called from Python.
+        assert mode(home / name) == 0o700 if (home / name).exists() else name == "prefect"
     (row,) = [line for line in table.splitlines() if line.startswith("| `releases/<id>/`")]
     public = set(re.findall(r"(\w+\.json)`", table))
     for folder in (home / "releases").iterdir():
@@ -354,22 +311,47 @@ def test_the_files_of_a_home_and_their_modes(world: Path) -> None:
     assert mode((home / "results.duckdb").resolve()) == 0o444
 
 
-def test_bounds_are_told_rounded_up() -> None:
-    """A promise in words is never stronger than the promise."""
-    text = (ROOT / "docs" / "privacy.md").read_text()
-    told = re.findall(r"at ε = ([\d.]+), (?:no report is more than )?([\d.]+) times", text, re.IGNORECASE)
-    assert [budget for budget, _ in told] == ["0.5", "1", "3"]
-    for budget, factor in told:
-        assert 0 <= float(factor) - math.exp(float(budget)) < 0.02
+SHOWN = [block for block in BLOCKS if block.document == "tables.md" and block.answer is not None]
 
 
-@pytest.mark.parametrize("size", [4, 25, 1000])
-def test_the_largest_budget_that_is_used(size: int) -> None:
-    """docs/limitations.md, by mechanism."""
-    (line,) = [line for line in (ROOT / "docs" / "limitations.md").read_text().splitlines() if "2^−64: above" in line]
-    assert "above 44 with `oue`, 44 + ln k with `krr` and `subset` of k values, 54 with `olh`, 88 with `brr`" in line
-    told = {"oue": 44.0, "krr": 44 + math.log(size), "subset": 44 + math.log(size), "olh": 54.0, "brr": 88.0}
-    for name, most in told.items():
-        ratio = PROTOCOLS[name].for_budget(size, Fraction(200)).worst_ratio
-        spent = math.log(ratio.numerator) - math.log(ratio.denominator)
-        assert most <= spent < most + 1, name
+def boxed(text: str) -> list[list[str]]:
+    """The cells of a table as DuckDB draws it, its types left out."""
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines() if line.startswith("│")]
+    kinds = {"varchar", "double", "boolean", "int64", "timestamp"}
+    return [row for row in rows if not set(row) <= kinds]
+
+
+def agrees(shown: dict[str, str], found: dict[str, Any]) -> bool:
+    """Two draws of noise, over other people of the same kind: within six errors of each other."""
+    if not {"frequency", "standard_error"} <= set(shown):
+        return True
+    share, error = float(shown["frequency"]), float(shown["standard_error"])
+    between = share * (1 - share) / min(USERS, int(found.get("n_reports", USERS)))
+    spread = math.sqrt(error**2 + found["standard_error"] ** 2 + between)
+    return abs(share - found["frequency"]) < 6 * spread
+
+
+def compare(query: str, answer: str, world: Path) -> None:
+    header, *rows = boxed(answer)
+    with duckdb.connect(str(world / "data" / "home" / "results.duckdb"), read_only=True) as results:
+        found = results.execute(query)
+        assert [column[0] for column in found.description or []] == header
+        given = [dict(zip(header, row, strict=True)) for row in found.fetchall()]
+    # Of fewer people fewer values are reliable.
+    assert 0 < len(given) <= len(rows)
+    for row in given:
+        for shown in (dict(zip(header, cells, strict=True)) for cells in rows):
+            assert shown[header[0]] != row[header[0]] or agrees(shown, row), row
+
+
+@pytest.mark.parametrize("block", SHOWN, ids=ids)
+def test_answers_of_queries(block: Block, world: Path) -> None:
+    """The columns that a document shows, and numbers that noise allows."""
+    compare(block.text, block.answer or "", world)
+
+
+def test_the_session_of_the_readme(world: Path) -> None:
+    (session,) = [block.text for block in BLOCKS if block.document == "README.md" and block.language == "python"]
+    *_, last = doctest.DocTestParser().get_examples(session)
+    (query,) = re.findall(r'"""(.*?)"""', last.source, re.DOTALL)
+    compare(query, last.want, world)

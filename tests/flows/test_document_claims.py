@@ -1,0 +1,79 @@
+"""What the documents claim and the code can tell: figures, bounds, and that the tests and headings they name exist."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from flows.sample import make_people
+from pldp.mechanisms.registry import PROTOCOLS
+from tests.flows.conftest import ROOT
+from tests.flows.documents import DOCUMENTS
+
+
+def test_the_truth_that_the_readme_tells() -> None:
+    """The people of the sample are the same everywhere, so their shares are exact; estimates lie near them."""
+    text = (ROOT / "README.md").read_text()
+    told = re.findall(r"([\d.]+) %", text[text.index("truth may be told") :].split("Your own")[0])
+    rows = re.findall(r"^\| (\w+) \| ([\d.]+) % \| ([\d.]+) %", text, re.MULTILINE)
+    people = make_people(ROOT / "data" / "sample.yaml", 100_000)["condition"].to_list()
+    for (name, share, error), true in zip(rows, told, strict=True):
+        assert f"{100 * people.count(name) / len(people):.2f}" == true, name
+        assert abs(float(share) - float(true)) < 4 * float(error), name
+
+
+NAMED = re.compile(r"`([\w/.]*test_\w+\.py)(?:(?:: |::)(?:\w+::)?(test_\w+))?")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_the_tests_that_a_document_names_exist(path: Path) -> None:
+    files = {found.relative_to(ROOT).as_posix(): found.read_text() for found in (ROOT / "tests").rglob("test_*.py")}
+    for file, name in NAMED.findall(path.read_text()):
+        texts = [text for known, text in files.items() if known.endswith(f"/{file.split('/')[-1]}")]
+        assert texts, f"{path.name}: {file}"
+        assert any(f"def {name}" in text for text in texts), f"{path.name}: {file}, {name}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    """To a file of the repository, and to a heading of it."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if target.startswith("http"):
+            continue
+        file, _, heading = target.partition("#")
+        there = path.parent / file if file else path
+        assert there.exists(), f"{path.name}: {target}"
+        if heading:
+            lines = re.findall(r"^#+ (.+)$", there.read_text(), re.MULTILINE)
+            assert heading in {anchor(line) for line in lines}, f"{path.name}: {target}"
+
+
+def anchor(heading: str) -> str:
+    """As GitHub makes them: small letters, digits and hyphens of the heading's words."""
+    kept = re.sub(r"[^\w\- ]", "", heading.lower())
+    return kept.replace(" ", "-")
+
+
+def test_bounds_are_told_rounded_up() -> None:
+    """A promise in words is never stronger than the promise."""
+    text = (ROOT / "docs" / "privacy.md").read_text()
+    told = re.findall(r"at ε = ([\d.]+), (?:no report is more than )?([\d.]+) times", text, re.IGNORECASE)
+    assert [budget for budget, _ in told] == ["0.5", "1", "3"]
+    for budget, factor in told:
+        assert 0 <= float(factor) - math.exp(float(budget)) < 0.02
+
+
+@pytest.mark.parametrize("size", [4, 25, 1000])
+def test_the_largest_budget_that_is_used(size: int) -> None:
+    """docs/limitations.md, by mechanism."""
+    (line,) = [line for line in (ROOT / "docs" / "limitations.md").read_text().splitlines() if "2^−64: above" in line]
+    assert "above 44 with `oue`, 44 + ln k with `krr` and `subset` of k values, 54 with `olh`, 88 with `brr`" in line
+    told = {"oue": 44.0, "krr": 44 + math.log(size), "subset": 44 + math.log(size), "olh": 54.0, "brr": 88.0}
+    for name, most in told.items():
+        ratio = PROTOCOLS[name].for_budget(size, Fraction(200)).worst_ratio
+        spent = math.log(ratio.numerator) - math.log(ratio.denominator)
+        assert most <= spent < most + 1, name
