@@ -77,13 +77,12 @@ def show_validations(out: Console, found: PublishedRelease) -> None:
 
 def show_contents(out: Console, compared: Comparison) -> None:
     """Whether the tables are those that were published."""
+    said = f"Tables    sha256 {compared.sha256}, "
     if compared.problems:
-        state = "[bold red]not what was published[/]"
-    elif compared.recorded:
-        state = "as published"
-    else:
-        state = "not compared: published before hashes were recorded"
-    out.print(f"Tables    sha256 {compared.sha256}, {state}", highlight=False, soft_wrap=True)
+        out.print(styled(said, "") + styled("not what was published", "bold red"), soft_wrap=True)
+        return
+    state = "as published" if compared.recorded else "not compared: published before hashes were recorded"
+    out.print(f"{said}{state}", highlight=False, soft_wrap=True)
 
 
 def gates_table(rows: list[dict[str, Any]]) -> Table:

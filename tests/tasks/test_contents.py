@@ -87,7 +87,7 @@ def test_results_that_another_program_changed_do_not_verify(
     assert validate(home, "people", monkeypatch) == 0
     write(home, statement)
     assert validate(home, "people", monkeypatch) == 1
-    assert "not what was published" in capsys.readouterr().out
+    assert ", not what was published\n" in capsys.readouterr().out
 
 
 def test_falsified_rows_are_told_in_later_files_too(tmp_path: Path, home: Path) -> None:
