@@ -92,6 +92,7 @@ def collect(run: Run, file: SpecFile) -> Ingested:
             told = shuffled[:, : -box.widths["report"]] if box.level is None else None
             reports = shuffled[:, -box.widths["report"] :]
             write_reports(run.report_file(box.attribute, box.level, partition), reports, told)
+    run.require_unchanged()
     return Ingested(n_users, partitions)
 
 

@@ -82,7 +82,9 @@ def references_of(run: Run, file: SpecFile) -> References | None:
     if reference is None or reference.kind == "truth":
         return None
     if reference.path is not None:
-        return public_references(file, reference.path)
+        found = public_references(file, reference.path)
+        run.require_unchanged(file.resolve(reference.path))
+        return found
     return previous_references(run.home.results, run.plan)
 
 

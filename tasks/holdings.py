@@ -97,6 +97,7 @@ def ingest_holdings(
             done = Ingested(n_users, deal(connection, n_users))
             if rows_in(run, done.partitions) != n_users:
                 raise ValueError("the partitions do not hold everybody")
+            run.require_unchanged()
             connection.execute(statement("19_ingest_done"), vars(done))
         return done
     except BaseException:

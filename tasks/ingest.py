@@ -130,6 +130,7 @@ def _fill(run: Run, source: SourceFile) -> Ingested:
         found = Ingested(n_users, n_partitions(n_users, run.plan, source.spec.runner))
         if _deal(run, source, vault, found.partitions) != n_users:
             raise ValueError("the partitions do not hold everybody")
+        run.require_unchanged()
         vault.execute(statement("19_ingest_done"), vars(found))
     return found
 

@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
@@ -25,6 +25,7 @@ from tasks.durable import make_folder
 from tasks.home import Home, commit, open_folder, sweep
 from tasks.inbox import deliveries, open_delivery
 from tasks.specfile import SpecFile
+from tasks.stamps import Stamp, require_unchanged, stamp
 
 _CHUNK = 1 << 20
 R = TypeVar("R", bound="AnyRun")
@@ -78,6 +79,14 @@ class AnyRun:
     release_id: str
     evaluation: bool = False
     seed: int | None = None
+    inputs: tuple[Stamp, ...] = field(default=(), compare=False)
+    """The files whose content is part of its identity, as they were when it was hashed."""
+
+    def require_unchanged(self, path: Path | None = None) -> None:
+        """After reading: the inputs, or one of them, are what the run is named after."""
+        require_unchanged(
+            [seen for seen in self.inputs if path is None or seen.path == str(path)], "Nothing was published."
+        )
 
     def __post_init__(self) -> None:
         if self.seed is not None and not self.evaluation:
@@ -181,16 +190,19 @@ def open_kind(
     *,
     evaluation: bool,
     seed: int | None,
+    read: Sequence[Stamp] = (),
 ) -> R:
-    """Open a run of this kind; what its `inputs` hold is part of its identity."""
+    """Open a run of this kind; what its `inputs` hold is part of its identity. The plan has `read` some before."""
     if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot):
         raise SpecError(f"slot must be 1 to 64 letters, digits or _.:+- (got {slot!r}). Nothing was run.")
     if not evaluation:
         home.refuse_lost_key(file.spec.name, slot)
+    seen = tuple(_stamp(path) for path in inputs)
     snapshots = [_snapshot(home.key(), path) for path in inputs]
+    require_unchanged([*read, *seen], "Nothing was run.")
     identity = "\n".join([file.sha256, *snapshots, slot, "evaluation" if evaluation else "release", str(seed)])
     digest = hmac.new(home.key(), identity.encode(), hashlib.sha256).hexdigest()
-    run = kind(str(home.root), f"{file.spec.name}-{digest[:12]}", evaluation, seed)
+    run = kind(str(home.root), f"{file.spec.name}-{digest[:12]}", evaluation, seed, seen)
     if not evaluation:
         open_folder(run.folder)
     for folder in (run.folder, run.vault.parent, run.reports):
@@ -220,6 +232,19 @@ def _opening(run: AnyRun, name: str) -> datetime:
     return now if last is None else max(now, last + timedelta(microseconds=1))
 
 
+def _stamp(source: Path) -> Stamp:
+    try:
+        return stamp(source)
+    except OSError as error:
+        raise _missing(source, error) from None
+
+
+def _missing(source: Path, error: OSError) -> SourceError:
+    return SourceError(
+        f"{source}: cannot be read ({error.strerror}). Correct the path in the spec, or give --source. Nothing was run."
+    )
+
+
 def _snapshot(key: bytes, source: Path) -> str:
     mac = hmac.new(key, digestmod=hashlib.sha256)
     try:
@@ -234,10 +259,7 @@ def _snapshot(key: bytes, source: Path) -> str:
                 with open_delivery(delivery) as handle:
                     _hash(mac, handle)
     except OSError as error:
-        raise SourceError(
-            f"{source}: cannot be read ({error.strerror}). Correct the path in the spec, or give --source. "
-            "Nothing was run."
-        ) from None
+        raise _missing(source, error) from None
     return mac.hexdigest()
 
 

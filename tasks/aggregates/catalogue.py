@@ -18,6 +18,7 @@ from pldp.errors import SourceError
 from pldp.spec_aggregates import CatalogueFile
 from tasks.query import connect, identifier, statement, text
 from tasks.specfile import NOTHING
+from tasks.stamps import Stamp, require_unchanged, stamp
 from tasks.textfile import TextFile
 
 
@@ -33,22 +34,25 @@ class Listed:
     units: Units
     """Item × attribute, in grid units: what one occurrence adds."""
     sha256: str
+    stamp: Stamp
+    """The file that it was read from, as it was."""
 
 
 def read_catalogue(spec: CatalogueFile, path: Path, attributes: tuple[str, ...]) -> Listed:
-    """Read once, however often a command asks: the same file of the same size and time is the same catalogue."""
+    """Read once, however often a command asks: the same file of the same size and times is the same catalogue."""
     try:
-        seen = path.stat()
+        seen = stamp(path)
     except OSError as error:
         raise SourceError(
             f"{path}: the catalogue cannot be read ({error.strerror}). Correct catalogue.path in the spec. {NOTHING}"
         ) from None
-    return _read(spec, path, attributes, seen.st_mtime_ns, seen.st_size)
+    return _read(spec, path, attributes, seen)
 
 
 @lru_cache(maxsize=4)
-def _read(spec: CatalogueFile, path: Path, attributes: tuple[str, ...], changed: int, size: int) -> Listed:
+def _read(spec: CatalogueFile, path: Path, attributes: tuple[str, ...], seen: Stamp) -> Listed:
     rows = _rows(spec, path)
+    require_unchanged([seen], NOTHING)
     where = pl.col("position")
     known = pl.Series(attributes, dtype=pl.String)
     _refuse(rows.filter(pl.col("item").is_null()), where, path, spec.item, "is empty: name the item")
@@ -83,7 +87,7 @@ def _read(spec: CatalogueFile, path: Path, attributes: tuple[str, ...], changed:
         raise SourceError(f"{path}: {error}. Items are numbered from 0 by their first rows. {NOTHING}") from None
     content = pl.DataFrame({"item": rows["item"], "attribute": rows["attribute"], "units": units[codes, columns]})
     digest = hashlib.sha256(content.sort("item", "attribute").write_csv().encode()).hexdigest()
-    return Listed(found, items, units, digest)
+    return Listed(found, items, units, digest, seen)
 
 
 def _rows(spec: CatalogueFile, path: Path) -> pl.DataFrame:

@@ -35,4 +35,6 @@ def open_aggregates(
     home: Home, file: AggregatesFile, slot: str, *, evaluation: bool = False, seed: int | None = None
 ) -> AggregatesRun:
     """The run of this identity: spec, what its files hold, and schedule slot. The same identity resumes."""
-    return open_kind(AggregatesRun, home, file, file.inputs, slot, evaluation=evaluation, seed=seed)
+    return open_kind(
+        AggregatesRun, home, file, file.inputs, slot, evaluation=evaluation, seed=seed, read=[file.listed.stamp]
+    )

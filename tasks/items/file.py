@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pldp.errors import SpecError
@@ -13,6 +13,7 @@ from pldp.spec_items import ItemList, ItemsSpec
 from tasks.holdingsfile import HoldingsFile, read_holdings_spec
 from tasks.items.listed import read_items, scored_levels
 from tasks.specfile import NOTHING, Given, published, resolve
+from tasks.stamps import Stamp, require_unchanged, stamp
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class ItemsFile(HoldingsFile):
 
     spec: ItemsSpec
     plan: ItemsPlan
+    read: tuple[Stamp, ...] = field(default=(), compare=False)
+    """Files that the plan follows from, as they were when they were read."""
 
     @property
     def public(self) -> str:
@@ -53,13 +56,22 @@ class ItemsFile(HoldingsFile):
 def load_items(path: Path, source: Path | None = None, runner: Given = None, *, evaluation: bool = False) -> ItemsFile:
     """Read and validate a spec and its items whole; `source` takes the place of the rows' path."""
     spec = read_holdings_spec(ItemsSpec, path, source, runner)
+    read = _stamps(spec, path)
     items = read_items(spec.items, resolve(path, spec.items.path)) if isinstance(spec.items, ItemList) else spec.items
     try:
         spec.check_items(items)
         plan = make_plan(spec, items, _sensitivity(spec, items, path, evaluation=evaluation))
     except ValueError as error:
         raise SpecError(f"{path}: {error}. {NOTHING}") from None
-    return ItemsFile(path, spec, plan)
+    require_unchanged(read, NOTHING)
+    return ItemsFile(path, spec, plan, read)
+
+
+def _stamps(spec: ItemsSpec, path: Path) -> tuple[Stamp, ...]:
+    """Of the public list and the scores; whoever reads a file that is missing says so."""
+    listed = [spec.items.path] if isinstance(spec.items, ItemList) else []
+    scores = [spec.sensitivity.scores.path] if spec.sensitivity is not None and spec.sensitivity.scores else []
+    return tuple(stamp(found) for name in (*listed, *scores) if (found := resolve(path, name)).is_file())
 
 
 def _sensitivity(spec: ItemsSpec, items: tuple[str, ...], path: Path, *, evaluation: bool) -> tuple[int, ...] | None:

@@ -46,4 +46,4 @@ def open_items(
     """The run of this identity: spec, what its files hold, and schedule slot. The same identity resumes."""
     if not evaluation:
         file.refuse_beyond_bound()
-    return open_kind(ItemsRun, home, file, file.inputs, slot, evaluation=evaluation, seed=seed)
+    return open_kind(ItemsRun, home, file, file.inputs, slot, evaluation=evaluation, seed=seed, read=file.read)

@@ -1,0 +1,129 @@
+"""A source that changes between hashing and reading is refused: the release would have another's identity."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tasks.aggregates.catalogue
+import tasks.ingest
+from pldp.errors import SourceError
+from tasks import partitions
+from tasks.aggregates.file import load_aggregates
+from tasks.aggregates.ingest import ingest_items
+from tasks.aggregates.run import open_aggregates
+from tasks.combine import references_of
+from tasks.home import Home
+from tasks.ingest import ingest
+from tasks.items.file import load_items
+from tasks.items.ingest import ingest_rows
+from tasks.items.run import open_items
+from tests import baskets, items, people
+
+CHANGED = "was changed or replaced while it was read"
+
+
+def replaced(path: Path) -> None:
+    """By another file of the same size and time of writing, as a careful attacker or `rsync -t` would."""
+    before = path.stat()
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    os.utime(copy, ns=(before.st_atime_ns, before.st_mtime_ns))
+    copy.replace(path)
+
+
+def rewritten(path: Path) -> None:
+    """In place, and its time of writing put back."""
+    before = path.stat()
+    with path.open("r+b") as handle:
+        handle.write(path.read_bytes()[:8])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize("change", [replaced, rewritten, Path.unlink])
+def test_a_source_that_changes_after_it_was_hashed(change: Callable[[Path], None], tmp_path: Path) -> None:
+    run, file = people.opened(people.world(tmp_path), tmp_path / "home")
+    change(file.source)
+    with pytest.raises(SourceError, match=f"{CHANGED}|cannot be read"):
+        ingest.fn(run, file)
+    assert not list(Home(tmp_path / "home").vault.rglob("vault.duckdb*"))
+
+
+def test_a_source_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, file = people.opened(people.world(tmp_path), tmp_path / "home")
+    deal = partitions.deal
+
+    def late(*arguments: Any) -> int:
+        replaced(file.source)
+        return deal(*arguments)
+
+    monkeypatch.setattr(tasks.ingest, "deal", late)
+    with pytest.raises(SourceError, match=rf"people\.parquet: the file {CHANGED}"):
+        ingest.fn(run, file)
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "users.csv", "items.csv"])
+def test_files_of_items(name: str, tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text("item\n" + "".join(f"{item}\n" for item in baskets.ITEMS))
+    run, file = baskets.opened(baskets.world(tmp_path, items={"path": "items.csv"}), tmp_path / "home")
+    replaced(tmp_path / name)
+    with pytest.raises(SourceError, match=rf"{name}: the file {CHANGED}"):
+        ingest_rows.fn(run, file)
+
+
+@pytest.mark.parametrize("name", ["items.parquet", "users.csv", "catalogue.csv"])
+def test_files_of_aggregates(name: str, tmp_path: Path) -> None:
+    run, file = items.opened(items.world(tmp_path), tmp_path / "home")
+    replaced(tmp_path / name)
+    with pytest.raises(SourceError, match=rf"{name}: the file {CHANGED}"):
+        ingest_items.fn(run, file)
+
+
+def test_public_files_that_change_after_the_plan_read_them(tmp_path: Path) -> None:
+    """They are read before they are hashed."""
+    spec = items.world(tmp_path / "films")
+    read = load_aggregates(spec)
+    replaced(tmp_path / "films" / "catalogue.csv")
+    with pytest.raises(SourceError, match=rf"catalogue\.csv: the file {CHANGED}"):
+        open_aggregates(Home(tmp_path / "home").prepare(), read, "manual")
+    (tmp_path / "items.csv").write_text("item\n" + "".join(f"{item}\n" for item in baskets.ITEMS))
+    listed = load_items(baskets.world(tmp_path, items={"path": "items.csv"}))
+    replaced(tmp_path / "items.csv")
+    with pytest.raises(SourceError, match=rf"items\.csv: the file {CHANGED}"):
+        open_items(Home(tmp_path / "home").prepare(), listed, "manual")
+
+
+def test_public_files_that_change_while_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = items.world(tmp_path)
+    rows = tasks.aggregates.catalogue._rows
+
+    def late(*arguments: Any) -> Any:
+        found = rows(*arguments)
+        replaced(tmp_path / "catalogue.csv")
+        return found
+
+    monkeypatch.setattr(tasks.aggregates.catalogue, "_rows", late)
+    with pytest.raises(SourceError, match=CHANGED):
+        load_aggregates(spec)
+
+
+def test_a_public_reference(tmp_path: Path) -> None:
+    rows = [("job", job, 1 / 6) for job in people.JOBS] + [("sex", sex, 0.5) for sex in people.SEXES]
+    lines = "".join(f"{attribute},{value},{share}\n" for attribute, value, share in rows)
+    (tmp_path / "r.csv").write_text("attribute,value,frequency\n" + lines)
+    reference = {"method": "op", "reference": {"kind": "public", "path": "r.csv"}}
+    run, file = people.opened(people.world(tmp_path, combination=reference), tmp_path / "home")
+    assert references_of(run, file) is not None
+    replaced(tmp_path / "r.csv")
+    with pytest.raises(SourceError, match=rf"r\.csv: the file {CHANGED}"):
+        references_of(run, file)
+
+
+def test_what_has_not_changed_is_read(tmp_path: Path) -> None:
+    run, file = people.opened(people.world(tmp_path), tmp_path / "home")
+    file.source.read_bytes()
+    assert ingest.fn(run, file).n_users == 2000
