@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from flows import cli_analyst, cli_levels, cli_recycle, cli_reports, cli_reproduce, cli_show
+from flows import cli_analyst, cli_check, cli_levels, cli_recycle, cli_reports, cli_reproduce, cli_show
 from flows.options import (
     DEFAULT_HOME,
     HomeOption,
@@ -91,7 +91,7 @@ def release(
 ) -> None:
     """Perturb, estimate, validate and publish one release. The same spec, source and slot resume."""
     given = given_runner(runner, workers, memory)
-    home = _prepare(home, spec, given)
+    home = _prepare(home, spec, source, given)
     spec, source = spec.absolute(), source and source.absolute()
     from flows.server import prepared
 
@@ -131,7 +131,7 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Compare estimates with the truth. Stays on the vault's side; never publishes."""
-    home = _prepare(home, spec, evaluation=True)
+    home = _prepare(home, spec, source, evaluation=True)
     spec, source = spec.absolute(), source and source.absolute()
     from flows.server import prepared
 
@@ -201,12 +201,13 @@ def sample(
     out.print(f"Spec {spec}, data {data}. Next: pldp release {spec}", highlight=False, soft_wrap=True)
 
 
-def _prepare(home: Path, spec: Path, runner: Given = None, *, evaluation: bool = False) -> Path:
-    """Refuse a bad spec before anything starts, and make the home."""
+def _prepare(home: Path, spec: Path, source: Path | None, runner: Given = None, *, evaluation: bool = False) -> Path:
+    """Refuse a bad spec or source before anything starts, and make the home."""
+    from tasks.check import check
     from tasks.home import Home
     from tasks.kinds import load_any
 
-    load_any(spec, runner=runner, evaluation=evaluation)
+    check(load_any(spec, source, runner, evaluation=evaluation)).raise_problems()
     home = home.resolve()
     Home(home).prepare()
     return home
@@ -216,6 +217,7 @@ def _say(label: str, style: str, message: str) -> None:
     err.print(Text.assemble((label, style), f" {message}"), soft_wrap=True)
 
 
+app.add_typer(cli_check.app)
 app.add_typer(cli_show.app)
 app.add_typer(cli_analyst.app)
 app.add_typer(cli_levels.app)

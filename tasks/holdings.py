@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from pldp.errors import SourceError
+from tasks.check import COUNT
 from tasks.ingest import Ingested, complete, discard, refuse_second_draw
 from tasks.leftout import FileRead
 from tasks.partitions import key_range, rows_in
@@ -25,8 +26,6 @@ SLICE_ROWS = 1 << 18
 """Rows of the files whose users are told apart at a time."""
 
 _UNKNOWN_ITEM = 1
-_COUNT = "CASE WHEN item IS NULL THEN 0 WHEN regexp_full_match(amount, '[0-9]{1,10}(\\.0*)?') THEN "
-_COUNT += "CAST(split_part(amount, '.', 1) AS BIGINT) END"
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,7 @@ def _visits(held: Holdings, vault: duckdb.DuckDBPyConnection, key: str) -> None:
         "11_ingest_visits",
         source=select,
         item="items.position" if held.other is None else other,
-        count="1::BIGINT" if held.count is None else _COUNT,
+        count="1::BIGINT" if held.count is None else COUNT,
         profile=_position(),
         unstated=unstated("choice", "profile_domain"),
     )
@@ -201,7 +200,7 @@ def _refuse_faults(held: Holdings, vault: duckdb.DuckDBPyConnection) -> None:
         return
     file = held.rows.file
     select, parameters = file.select({"user_id": held.rows.user, "item": held.item, "amount": held.count})
-    count = "1::BIGINT" if held.count is None else _COUNT
+    count = "1::BIGINT" if held.count is None else COUNT
     query = statement("17_ingest_first_fault", source=select, count=count)
     row = vault.execute(query, {**parameters, "fault": fault}).fetchone()
     place = f"{file.path}, readable row {0 if row is None else row[0]}, column "

@@ -89,7 +89,7 @@ class SourceFile:
 
     def people(self) -> tuple[str, dict[str, object]]:
         """The statement that fills the vault from the file, and its parameters (without the keys)."""
-        positions = self._value_positions() + self._weights() + self._level_positions()
+        positions = self.value_positions() + self._weights() + self._level_positions()
         columns = [f"{self._value(i)} AS value_{i}" for i in range(len(self.spec.published))]
         columns += [f"{self._code(i)} AS number_{i}" for i in range(len(self.spec.number_attributes))]
         columns += [f"weight_{i}" for i in range(len(self.importance_columns))]
@@ -105,7 +105,7 @@ class SourceFile:
         """The statement that finds the first row with a cell that the spec has no value for."""
         names = ", ".join(f"cell_{i}_position" for i in range(len(self.asked)))
         select, parameters = self._select()
-        positions = ", ".join(self._value_positions())
+        positions = ", ".join(self.value_positions())
         return statement("17_ingest_first_unplaced", source=select, positions=positions, names=names), parameters
 
     @property
@@ -143,7 +143,8 @@ class SourceFile:
         made = () if user is not None else ("CAST(row_number() OVER () AS VARCHAR) AS user_id",)
         return self.file.select(self.wanted, *made)
 
-    def _value_positions(self) -> list[str]:
+    def value_positions(self) -> list[str]:
+        """Every cell's position in the plan, below 0 where the spec has no value for it."""
         return [
             _position(f"cell_{i}", f"domain_{i}", *_fallbacks(asked))
             if isinstance(asked, Category)

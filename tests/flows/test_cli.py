@@ -90,7 +90,7 @@ class TestRelease:
         assert said.code == 2
         assert f"{tmp_path / 'people.parquet'}, readable row 42, column sex" in said.err
         assert "add it to values" in said.err
-        assert "Nothing was perturbed." in said.err
+        assert "Nothing was run." in said.err
         assert "secret-value" not in said.err + said.out
         assert not (home / "ledger.jsonl").exists()
 

@@ -1,0 +1,2 @@
+-- grain: one declared item
+CREATE TABLE items (name VARCHAR, position BIGINT)

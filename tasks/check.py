@@ -1,0 +1,249 @@
+"""A look at spec and source before anything starts: all that ingest would refuse, at once and in seconds.
+
+It needs no home and no orchestration and writes nothing. What it finds are counts, for the operator's terminal: columns
+and numbers of rows, never a value. The header that it saw is shown, so what it says goes nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+
+from pldp.errors import SourceError
+from pldp.spec_histograms import Category
+from tasks.aggregates.file import AggregatesFile
+from tasks.items.file import ItemsFile
+from tasks.leftout import EMPTY, UNDECLARED
+from tasks.query import connect_memory, statement, text
+from tasks.run import AnyFile
+from tasks.source import SourceFile, unstated
+from tasks.specfile import NOTHING, SpecFile
+from tasks.textfile import TextFile
+
+_DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+_SHOWN = 50
+"""Column names of a header that are shown."""
+COUNT = "CASE WHEN item IS NULL THEN 0 WHEN regexp_full_match(amount, '[0-9]{1,10}(\\.0*)?') THEN "
+COUNT += "CAST(split_part(amount, '.', 1) AS BIGINT) END"
+
+
+@dataclass
+class Checked:
+    """What was found: `problems` refuse a release, `remarks` do not."""
+
+    problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def raise_problems(self) -> None:
+        if self.problems:
+            raise SourceError("\n".join([*self.problems, NOTHING]))
+
+
+def check(file: AnyFile) -> Checked:
+    """Look at every file that a release of this spec would read."""
+    found = Checked()
+    if isinstance(file, SpecFile) and file.spec.source.path is not None:
+        _check_people(SourceFile(file.spec, file.source, file.plan.levels), found)
+    elif isinstance(file, ItemsFile | AggregatesFile):
+        _check_holdings(file, found)
+    return found
+
+
+def _check_people(source: SourceFile, found: Checked) -> None:
+    wanted = _wanted(source.file, source.wanted, found)
+    if wanted is None:
+        return
+    present = [i for i in range(len(source.asked)) if wanted[f"cell_{i}"] is not None]
+    choices = [i for i in range(len(source.level_columns)) if wanted[f"choice_{i}"] is not None]
+    positions = [source.value_positions()[i] for i in present]
+    positions += [f"{unstated(f'choice_{i}', 'level_domain')} AS unstated_{i}" for i in choices]
+    counts = [f"cell_{i}_position = {none}" for i in present for none in (-1, -2)]
+    counts += [f"unstated_{i} = {why}" for i in choices for why in (EMPTY, UNDECLARED)]
+    filters = "".join(f", count(*) FILTER (user_id IS NOT NULL AND {condition})" for condition in counts)
+    made = () if source.spec.source.user_id is not None else ("CAST(row_number() OVER () AS VARCHAR) AS user_id",)
+    select, parameters = source.file.select(wanted, *made)
+    lists = {"source": select, "positions": ", ".join(positions) or "1 AS one", "counts": filters}
+    with connect_memory() as database:
+        for domain, declared in source.domains():
+            values = ", ".join(text(value) for value in declared)
+            database.execute(statement("10_ingest_domain", domain=domain, values=values))
+        row = _counted(source.file, database, statement("17_check_people", **lists), parameters, found)
+        firsts: Sequence[int | None] = ()
+        if row is not None and any(row[3 : 3 + 2 * len(present)]):
+            unplaced = counts[: 2 * len(present)]
+            wanted_rows = ", ".join(f"min(row) FILTER (user_id IS NOT NULL AND {condition})" for condition in unplaced)
+            query = statement("17_check_first", **{**lists, "firsts": wanted_rows})
+            firsts = database.execute(query, parameters).fetchall()[0]
+    if row is None:
+        return
+    rows, users, different, *cells = row
+    _account(source.file, rows, rows - users, source.spec.source.max_left_out, found)
+    if source.spec.source.user_id is not None and wanted["user_id"] is not None and different < users:
+        rule = f"a user id stands in more than one row ({users - different:,} rows too many); keep one row a user"
+        found.problems.append(f"{source.path}, column {source.spec.source.user_id}: {rule}.")
+    for at, (i, missing, other) in enumerate(zip(present, cells[::2], cells[1::2], strict=False)):
+        asked = source.asked[i]
+        plain = isinstance(asked, Category)
+        hint = f"`missing: <{'one of values' if plain else 'a number within bounds'}>` to attribute {asked.name}"
+        if missing:
+            state = "empty cells" if plain else "cells that hold no number"
+            place = f"{source.path}, readable row {firsts[2 * at]}, column {asked.column or asked.name}"
+            found.problems.append(f"{place}: {missing:,} {state}, and no missing value is declared; add {hint}.")
+        if other:
+            rule = f"add it to values, or add `other: <one of values>` to attribute {asked.name}"
+            place = f"{source.path}, readable row {firsts[2 * at + 1]}, column {asked.column or asked.name}"
+            found.problems.append(f"{place}: {_cells(other)} a value that is not declared: {rule}.")
+    _remark_unstated(
+        [source.level_columns[i] for i in choices], cells[2 * len(present) :], source.unstated_level, found
+    )
+
+
+def _check_holdings(file: ItemsFile | AggregatesFile, found: Checked) -> None:
+    rows, users = file.spec.source, file.spec.users
+    if isinstance(file, ItemsFile):
+        declared: Sequence[str] = file.plan.items
+        choices, default, where = file.plan.level_names, file.plan.default, "declared"
+        count, choice = None, file.spec.source.level
+        refuses = rows.unknown == "refuse" and file.spec.other is None
+        of_users = None if file.spec.users is None else file.spec.users.level
+    else:
+        declared = file.listed.items.to_list()
+        choices, default, where = file.plan.profile_names, file.plan.default, "in the catalogue"
+        count, choice = file.spec.source.count, file.spec.source.profile
+        refuses = rows.unknown == "refuse"
+        of_users = None if file.spec.users is None else file.spec.users.profile
+    source = TextFile(file.source, rows.format, rows.csv, "source", NOTHING)
+    named = {"user_id": rows.user, "item": rows.item, "amount": count, "choice": choice}
+    seen = _visits(source, named, declared, choices, found)
+    if seen is not None:
+        total, with_user, unknown, bad, *unstated_cells = seen
+        _account(source, total, total - with_user, rows.max_left_out, found)
+        if unknown and refuses:
+            rule = "add them, or let them count for nothing with `unknown: ignore` under source"
+            found.problems.append(f"{file.source}, column {rows.item}: {unknown:,} cells are not {where}; {rule}.")
+        if bad and count is not None:
+            found.problems.append(f"{file.source}, column {count}: {bad:,} cells are no whole number from 0 to 10^9.")
+        _remark_unstated([choice] if choice else [], unstated_cells, default, found)
+    if users is not None and file.users is not None:
+        listed = TextFile(file.users, users.format, users.csv, "users", NOTHING)
+        named = {"user_id": users.user, "item": None, "amount": None, "choice": of_users}
+        seen = _visits(listed, named, (), choices, found)
+        if seen is not None:
+            _account(listed, seen[0], seen[0] - seen[1], rows.max_left_out, found)
+            _remark_unstated([of_users] if of_users else [], seen[4:], default, found)
+
+
+def _visits(
+    file: TextFile,
+    named: Mapping[str, str | None],
+    declared: Sequence[str],
+    choices: Sequence[str],
+    found: Checked,
+) -> list[int] | None:
+    wanted = _wanted(file, named, found)
+    if wanted is None:
+        return None
+    select, parameters = file.select(wanted)
+    with connect_memory() as database:
+        database.execute(statement("10_check_items"))
+        database.execute(statement("10_check_item_rows"), {"names": list(declared)})
+        values = ", ".join(text(value) for value in choices)
+        database.execute(statement("10_ingest_domain", domain="profile_domain", values=values))
+        count = "1::BIGINT" if wanted["amount"] is None else COUNT
+        lists = {"source": select, "count": count, "unstated": unstated("choice", "profile_domain")}
+        return _counted(file, database, statement("17_check_visits", **lists), parameters, found)
+
+
+def _wanted(file: TextFile, named: Mapping[str, str | None], found: Checked) -> dict[str, str | None] | None:
+    """The columns that are there; None where the file cannot be read at all."""
+    path = file.path
+    if path.is_dir():
+        found.problems.append(f"{path}: is a folder. Name the file in it.")
+        return None
+    if not path.exists():
+        found.problems.append(
+            f"{path}: cannot be read (No such file or directory). Correct {file.field}.path in the spec, or give "
+            "--source."
+        )
+        return None
+    try:
+        known = file.columns()
+    except SourceError as error:
+        found.problems.append(_bare(error))
+        return None
+    missing = dict.fromkeys(column for column in named.values() if column is not None and column not in known)
+    for column in missing:
+        found.problems.append(f"{path}: there is no column {column!r}, which the spec names.")
+    if missing:
+        more = f", … and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+        found.problems.append(f"{path}: the header has these columns: {', '.join(known[:_SHOWN])}{more}.")
+        found.problems += _likely_delimiter(file, known)
+    return {name: None if column in missing else column for name, column in named.items()}
+
+
+def _likely_delimiter(file: TextFile, known: Sequence[str]) -> list[str]:
+    if file.format != "csv" or len(known) != 1:
+        return []
+    cuts = {sign: known[0].count(sign) for sign in _DELIMITERS if sign != file.csv.delimiter}
+    sign = max(cuts, key=lambda each: cuts[each])
+    if not cuts[sign]:
+        return []
+    stated = f"`delimiter: {sign!r}` under {file.field}.csv".replace("'", '"')
+    return [
+        f"{file.path}: the header looks like one column; the delimiter is likely {_DELIMITERS[sign]}: say {stated}."
+    ]
+
+
+def _counted(
+    file: TextFile, database: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, Any], found: Checked
+) -> list[int] | None:
+    """One row of counts, and whether all records were accounted for."""
+    try:
+        lines = file.lines()
+    except SourceError as error:
+        found.problems.append(_bare(error))
+        return None
+    try:
+        row = [int(cell) for cell in database.execute(query, parameters).fetchall()[0]]
+    except duckdb.Error:  # whose message quotes rows
+        found.problems.append(_bare(file.unreadable()))
+        return None
+    if lines is not None and row[0] != (records := file.records(lines)):
+        found.remarks.append(f"{file.path}: {records - row[0]:,} of {records:,} rows have too few or too many cells.")
+    return row
+
+
+def _account(file: TextFile, rows: int, nameless: int, most: Fraction, found: Checked) -> None:
+    try:
+        lines = file.lines()
+    except SourceError:
+        return
+    records = rows if lines is None else file.records(lines)
+    left = records - rows + nameless
+    if rows == nameless:
+        found.problems.append(f"{file.path}: no readable row with a user. Check source and its columns.")
+    elif left > most * records:
+        found.problems.append(
+            f"{file.path}: {left:,} of {records:,} rows would be left out ({nameless:,} without a user id), more than "
+            f"the share source.max_left_out allows ({float(most):g})."
+        )
+    found.remarks.append(f"{file.path}: {records:,} rows, {left:,} left out.")
+
+
+def _remark_unstated(columns: Sequence[str], cells: Sequence[int], default: str, found: Checked) -> None:
+    for column, empty, unknown in zip(columns, cells[::2], cells[1::2], strict=False):
+        for n, state in ((empty, "hold nothing"), (unknown, "hold what the spec does not declare")):
+            if n:
+                found.remarks.append(f"column {column}: {n:,} cells {state}, and count as {default}.")
+
+
+def _cells(n: int) -> str:
+    return "1 cell holds" if n == 1 else f"{n:,} cells hold"
+
+
+def _bare(error: SourceError) -> str:
+    return str(error).removesuffix(NOTHING).removesuffix("Nothing was perturbed.").rstrip()

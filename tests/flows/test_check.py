@@ -1,0 +1,124 @@
+"""`pldp check`: everything that is wrong, at once, in seconds, without Prefect; and `release` says the same first."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests import baskets, items, people
+
+MARK = "zqMARKqz"
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+WRONG: list[dict[str, Any]] = [
+    {"name": "job", "values": ["a", "b"]},
+    {"name": "sex", "values": ["f", "m"]},
+    {"name": "income", "kind": "number", "bounds": [0, 10]},
+]
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    """A spec and source with everything wrong that a spec and source can have, but for what hides the rest."""
+    lines = [f"{i},a,f,1,low" for i in range(200)]
+    lines[3], lines[5], lines[7] = f"3,{MARK},f,1,low", f"5,{MARK},,1,low", f"7,a,f,{MARK},low"
+    lines += [f"8,a,f,1,{MARK}", ",a,f,1,low", ",a,f,1,low", ",a,f,1,low", "9,a"]
+    (tmp_path / "people.csv").write_text("id,job,sex,income,level\n" + "\n".join(lines) + "\n")
+    return people.write_spec(tmp_path, source={"path": "people.csv", "user_id": "id"}, attributes=WRONG)
+
+
+def test_all_problems_at_once_and_never_a_value(wrong: Path) -> None:
+    done = run("check", wrong)
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    for part in (
+        "readable row 4, column job: 2 cells hold a value that is not declared",
+        "column sex: 1 empty cells, and no missing value is declared",
+        "column income: 1 cells that hold no number",
+        "column id: a user id stands in more than one row (1 rows too many)",
+        "4 of 205 rows would be left out (3 without a user id)",
+        "Nothing was run.",
+    ):
+        assert part in said, part
+    assert "column level: 1 cells hold what the spec does not declare, and count as high" in " ".join(
+        done.stdout.split()
+    )
+    assert MARK not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", ["release", "evaluate"])
+def test_a_release_says_the_same_before_anything_starts(command: str, wrong: Path) -> None:
+    start = time.monotonic()
+    done = run(command, wrong, "--home", wrong.parent / "home")
+    assert done.returncode == 2
+    assert done.stderr == run("check", wrong).stderr
+    assert not (wrong.parent / "home").exists(), "nothing half made"
+    assert time.monotonic() - start < 60, "two commands on a busy machine; alone one takes 3 s"
+
+
+def test_missing_columns_the_header_and_a_likely_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("id;job;level\n1;farmer;low\n")
+    spec = people.write_spec(tmp_path, source={"path": "people.csv", "user_id": "id"})
+    said = " ".join(run("check", spec).stderr.split())
+    for column in ("id", "job", "sex", "level"):
+        assert f"there is no column '{column}', which the spec names" in said
+    assert "the header has these columns: id;job;level." in said
+    assert 'the delimiter is likely a semicolon: say `delimiter: ";"` under source.csv' in said
+
+
+def test_a_folder_a_missing_file_and_a_stray_quote(tmp_path: Path) -> None:
+    spec = people.world(tmp_path)
+    assert "is a folder. Name the file in it." in run("check", spec, "--source", tmp_path).stderr
+    assert "cannot be read (No such file" in run("check", spec, "--source", tmp_path / "nowhere").stderr
+    (tmp_path / "people.csv").write_text('id,job,sex,level\n1,"farmer,male,low\n')
+    done = run("check", spec, "--source", tmp_path / "people.csv")
+    assert "line 2: a quote opens here" in done.stderr
+    bad = people.write_spec(tmp_path, budget={"total": 0})
+    assert run("check", bad).returncode == 2
+
+
+def test_items_and_aggregates(tmp_path: Path) -> None:
+    spec = baskets.world(tmp_path / "a", 50, pl.DataFrame({"user": ["user-1", None], "item": [MARK, "milk"]}))
+    said = " ".join(run("check", spec).stderr.split())
+    assert "column item: 1 cells are not declared" in said
+    assert "1 of 2 rows would be left out (1 without a user id)" in said
+    rows = pl.DataFrame({"user": ["user-1"] * 2, "item": ["film-1", MARK], "n": ["1", "-3"]})
+    source = {"path": "items.parquet", "count": "n"}
+    said = " ".join(run("check", items.world(tmp_path / "b", 50, rows, source=source)).stderr.split())
+    assert "column item: 1 cells are not in the catalogue" in said
+    assert "column n: 1 cells are no whole number" in said
+    assert MARK not in said
+    for good in (baskets.world(tmp_path / "c", 50), items.world(tmp_path / "d", 50)):
+        done = run("check", good)
+        assert done.returncode == 0, done.stderr
+        assert "a release would read this. Nothing was run." in " ".join(done.stdout.split())
+
+
+def test_what_a_check_passes_ingest_reads_and_it_is_quick_without_prefect(tmp_path: Path) -> None:
+    """The sample of 100,000; in about 3 s on a quiet machine."""
+    assert run("sample", tmp_path).returncode == 0
+    program = (
+        "import json, sys, time; start = time.process_time(); from flows.cli import app; "
+        f"app(['check', {str(tmp_path / 'sample.yaml')!r}], standalone_mode=False); "
+        "heavy = [name in sys.modules for name in ('prefect', 'great_expectations')]; "
+        "print(json.dumps([time.process_time() - start, *heavy]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seconds, *imported = json.loads(done.stdout.splitlines()[-1])
+    assert imported == [False, False]
+    assert seconds < 6
+    assert "100,000 rows, 0 left out" in " ".join(done.stdout.split())
+    assert {path.name for path in tmp_path.iterdir()} == {"sample.yaml", "sample.parquet"}
