@@ -73,15 +73,15 @@ def _check_people(source: SourceFile, found: Checked) -> None:
             database.execute(statement("10_ingest_domain", domain=domain, values=values))
         row = _counted(source.file, database, statement("17_check_people", **lists), parameters, found)
         firsts: Sequence[int | None] = ()
-        if row is not None and any(row[3 : 3 + 2 * len(present)]):
+        if row is not None and any(row[4 : 4 + 2 * len(present)]):
             unplaced = counts[: 2 * len(present)]
             wanted_rows = ", ".join(f"min(row) FILTER (user_id IS NOT NULL AND {condition})" for condition in unplaced)
             query = statement("17_check_first", **{**lists, "firsts": wanted_rows})
             firsts = database.execute(query, parameters).fetchall()[0]
     if row is None:
         return
-    rows, users, different, *cells = row
-    _account(source.file, rows, rows - users, source.spec.source.max_left_out, found)
+    records, rows, users, different, *cells = row
+    _account(source.file, records, rows, users, source.spec.source.max_left_out, found)
     if source.spec.source.user_id is not None and wanted["user_id"] is not None and different < users:
         rule = f"a user id stands in more than one row ({users - different:,} rows too many); keep one row a user"
         found.problems.append(f"{source.path}, column {source.spec.source.user_id}: {rule}.")
@@ -120,8 +120,8 @@ def _check_holdings(file: ItemsFile | AggregatesFile, found: Checked) -> None:
     named = {"user_id": rows.user, "item": rows.item, "amount": count, "choice": choice}
     seen = _visits(source, named, declared, choices, found)
     if seen is not None:
-        total, with_user, unknown, bad, *unstated_cells = seen
-        _account(source, total, total - with_user, rows.max_left_out, found)
+        records, total, with_user, unknown, bad, *unstated_cells = seen
+        _account(source, records, total, with_user, rows.max_left_out, found)
         if unknown and refuses:
             rule = "add them, or let them count for nothing with `unknown: ignore` under source"
             found.problems.append(f"{file.source}, column {rows.item}: {unknown:,} cells are not {where}; {rule}.")
@@ -133,8 +133,8 @@ def _check_holdings(file: ItemsFile | AggregatesFile, found: Checked) -> None:
         named = {"user_id": users.user, "item": None, "amount": None, "choice": of_users}
         seen = _visits(listed, named, (), choices, found)
         if seen is not None:
-            _account(listed, seen[0], seen[0] - seen[1], rows.max_left_out, found)
-            _remark_unstated([of_users] if of_users else [], seen[4:], default, found)
+            _account(listed, seen[0], seen[1], seen[2], rows.max_left_out, found)
+            _remark_unstated([of_users] if of_users else [], seen[5:], default, found)
 
 
 def _visits(
@@ -201,7 +201,7 @@ def _likely_delimiter(file: TextFile, known: Sequence[str]) -> list[str]:
 def _counted(
     file: TextFile, database: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, Any], found: Checked
 ) -> list[int] | None:
-    """One row of counts, and whether all records were accounted for."""
+    """Records of the file, and the row of counts; the file is gone through once by its bytes and once as rows."""
     try:
         lines = file.lines()
     except SourceError as error:
@@ -212,17 +212,11 @@ def _counted(
     except duckdb.Error:  # whose message quotes rows
         found.problems.append(_bare(file.unreadable()))
         return None
-    if lines is not None and row[0] != (records := file.records(lines)):
-        found.remarks.append(f"{file.path}: {records - row[0]:,} of {records:,} rows have too few or too many cells.")
-    return row
+    return [row[0] if lines is None else file.records(lines), *row]
 
 
-def _account(file: TextFile, rows: int, nameless: int, most: Fraction, found: Checked) -> None:
-    try:
-        lines = file.lines()
-    except SourceError:
-        return
-    records = rows if lines is None else file.records(lines)
+def _account(file: TextFile, records: int, rows: int, users: int, most: Fraction, found: Checked) -> None:
+    nameless = rows - users
     left = records - rows + nameless
     if rows == nameless:
         found.problems.append(f"{file.path}: no readable row with a user. Check source and its columns.")

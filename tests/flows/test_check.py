@@ -122,3 +122,23 @@ def test_what_a_check_passes_ingest_reads_and_it_is_quick_without_prefect(tmp_pa
     assert seconds < 6
     assert "100,000 rows, 0 left out" in " ".join(done.stdout.split())
     assert {path.name for path in tmp_path.iterdir()} == {"sample.yaml", "sample.parquet"}
+
+
+def test_what_was_left_out_is_told_on_the_terminal_and_nowhere_else(tmp_path: Path) -> None:
+    lines = [f"{i},farmer,male,low" for i in range(997)] + ["x,farmer,male,huh", "y,farmer", ",farmer,male,low"]
+    (tmp_path / "people.csv").write_text("id,job,sex,level\n" + "\n".join(lines) + "\n")
+    spec = people.write_spec(tmp_path, source={"path": "people.csv", "user_id": "id"})
+    home = tmp_path / "home"
+    done = run("release", spec, "--home", home)
+    assert done.returncode == 0, done.stderr
+    told = (
+        "source: 1 of 1,000 rows was left out: with too few cells",
+        "source: 1 of 1,000 rows was left out: without a user id",
+        "column level: 1 cells hold what the spec does not declare, and count as high",
+    )
+    for remark in told:
+        assert f"ingest: {remark}" in done.stderr
+        assert remark not in done.stdout
+    kept = [path for path in home.rglob("*") if path.is_file()]
+    words = (b"left out: ", b"hold what the spec", b"TOO FEW", b"MISSING COLUMNS", b"NO USER ID")
+    assert not [path for path in kept for word in words if word in path.read_bytes()]
