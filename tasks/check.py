@@ -24,9 +24,11 @@ from tasks.source import SourceFile, unstated
 from tasks.specfile import NOTHING, SpecFile
 from tasks.textfile import TextFile
 
-_DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _SHOWN = 50
 """Column names of a header that are shown."""
+_COMPARED = 1_000_000
+"""Users looked at for one who stands in two rows: of more a part, all rows of each, so that memory does not grow. The
+ingest, which comes before anything is spent, looks at all."""
 COUNT = "CASE WHEN item IS NULL THEN 0 WHEN regexp_full_match(amount, '[0-9]{1,10}(\\.0*)?') THEN "
 COUNT += "CAST(split_part(amount, '.', 1) AS BIGINT) END"
 
@@ -66,7 +68,16 @@ def _check_people(source: SourceFile, found: Checked) -> None:
     filters = "".join(f", count(*) FILTER (user_id IS NOT NULL AND {condition})" for condition in counts)
     made = () if source.spec.source.user_id is not None else ("CAST(row_number() OVER () AS VARCHAR) AS user_id",)
     select, parameters = source.file.select(wanted, *made)
-    lists = {"source": select, "positions": ", ".join(positions) or "1 AS one", "counts": filters}
+    records = _records(source.file, found)
+    if records is None:
+        return
+    slices = -(-records // _COMPARED) or 1
+    lists = {
+        "source": select,
+        "positions": ", ".join(positions) or "1 AS one",
+        "counts": filters,
+        "slices": str(slices),
+    }
     with connect_memory() as database:
         for domain, declared in source.domains():
             values = ", ".join(text(value) for value in declared)
@@ -80,10 +91,11 @@ def _check_people(source: SourceFile, found: Checked) -> None:
             firsts = database.execute(query, parameters).fetchall()[0]
     if row is None:
         return
-    records, rows, users, different, *cells = row
+    rows, users, compared, different, *cells = row
     _account(source.file, records, rows, users, source.spec.source.max_left_out, found)
-    if source.spec.source.user_id is not None and wanted["user_id"] is not None and different < users:
-        rule = f"a user id stands in more than one row ({users - different:,} rows too many); keep one row a user"
+    if source.spec.source.user_id is not None and wanted["user_id"] is not None and different < compared:
+        many = f"{'at least ' if slices > 1 else ''}{compared - different:,}"
+        rule = f"a user id stands in more than one row ({many} rows too many); keep one row per user"
         found.problems.append(f"{source.path}, column {source.spec.source.user_id}: {rule}.")
     for at, (i, missing, other) in enumerate(zip(present, cells[::2], cells[1::2], strict=False)):
         asked = source.asked[i]
@@ -148,6 +160,9 @@ def _visits(
     if wanted is None:
         return None
     select, parameters = file.select(wanted)
+    records = _records(file, found)
+    if records is None:
+        return None
     with connect_memory() as database:
         database.execute(statement("10_check_items"))
         database.execute(statement("10_check_item_rows"), {"names": list(declared)})
@@ -155,20 +170,21 @@ def _visits(
         database.execute(statement("10_ingest_domain", domain="profile_domain", values=values))
         count = "1::BIGINT" if wanted["amount"] is None else COUNT
         lists = {"source": select, "count": count, "unstated": unstated("choice", "profile_domain")}
-        return _counted(file, database, statement("17_check_visits", **lists), parameters, found)
+        row = _counted(file, database, statement("17_check_visits", **lists), parameters, found)
+    return None if row is None else [records, *row]
 
 
 def _wanted(file: TextFile, named: Mapping[str, str | None], found: Checked) -> dict[str, str | None] | None:
     """The columns that are there; None where the file cannot be read at all."""
     path = file.path
+    try:
+        path.stat()
+    except OSError as error:
+        rule = f"Correct {file.field}.path in the spec, or give --source."
+        found.problems.append(f"{path}: cannot be read ({error.strerror}). {rule}")
+        return None
     if path.is_dir():
         found.problems.append(f"{path}: is a folder. Name the file in it.")
-        return None
-    if not path.exists():
-        found.problems.append(
-            f"{path}: cannot be read (No such file or directory). Correct {file.field}.path in the spec, or give "
-            "--source."
-        )
         return None
     try:
         known = file.columns()
@@ -181,38 +197,31 @@ def _wanted(file: TextFile, named: Mapping[str, str | None], found: Checked) -> 
     if missing:
         more = f", … and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
         found.problems.append(f"{path}: the header has these columns: {', '.join(known[:_SHOWN])}{more}.")
-        found.problems += _likely_delimiter(file, known)
+        likely = file.likely_delimiter(known)
+        if likely is not None:
+            found.problems.append(f"{path}: the header looks like one column; {likely}.")
     return {name: None if column in missing else column for name, column in named.items()}
 
 
-def _likely_delimiter(file: TextFile, known: Sequence[str]) -> list[str]:
-    if file.format != "csv" or len(known) != 1:
-        return []
-    cuts = {sign: known[0].count(sign) for sign in _DELIMITERS if sign != file.csv.delimiter}
-    sign = max(cuts, key=lambda each: cuts[each])
-    if not cuts[sign]:
-        return []
-    stated = f"`delimiter: {sign!r}` under {file.field}.csv".replace("'", '"')
-    return [
-        f"{file.path}: the header looks like one column; the delimiter is likely {_DELIMITERS[sign]}: say {stated}."
-    ]
+def _records(file: TextFile, found: Checked) -> int | None:
+    """How many records the file has, by its bytes; None where the database would lose some, or cannot read it."""
+    try:
+        lines = file.lines()
+        return file.rows() if lines is None else file.records(lines)
+    except SourceError as error:
+        found.problems.append(_bare(error))
+        return None
 
 
 def _counted(
     file: TextFile, database: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, Any], found: Checked
 ) -> list[int] | None:
-    """Records of the file, and the row of counts; the file is gone through once by its bytes and once as rows."""
+    """The row of counts."""
     try:
-        lines = file.lines()
-    except SourceError as error:
-        found.problems.append(_bare(error))
-        return None
-    try:
-        row = [int(cell) for cell in database.execute(query, parameters).fetchall()[0]]
+        return [int(cell) for cell in database.execute(query, parameters).fetchall()[0]]
     except duckdb.Error:  # whose message quotes rows
         found.problems.append(_bare(file.unreadable()))
         return None
-    return [row[0] if lines is None else file.records(lines), *row]
 
 
 def _account(file: TextFile, records: int, rows: int, users: int, most: Fraction, found: Checked) -> None:

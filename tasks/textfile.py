@@ -20,6 +20,8 @@ from pldp.spec_source import Csv
 from tasks.csvlines import CsvFault, CsvLines, read_lines
 from tasks.query import identifier, statement, text
 
+_DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+
 
 @dataclass(frozen=True)
 class TextFile:
@@ -85,6 +87,14 @@ class TextFile:
         """How many rows the database must find; in a file of a single column a blank line is one."""
         return lines.records + (lines.blanks if len(self.columns()) == 1 else 0)
 
+    def rows(self) -> int:
+        """How many rows a Parquet file says that it has."""
+        try:
+            return int(pq.read_metadata(self.path).num_rows)
+        except (OSError, pa.ArrowException):
+            pass
+        raise self.unreadable()
+
     def unreadable(self) -> SourceError:
         """What is said instead of a reader's own words, which quote rows."""
         ends = ", that all its lines end alike" if self.format == "csv" else ""
@@ -120,6 +130,17 @@ class TextFile:
                 f"Check that the file is whole, {self.field}.format and {self.field}.csv. {self.nothing}"
             )
         return tuple(names)
+
+    def likely_delimiter(self, known: tuple[str, ...]) -> str | None:
+        """What to say of the delimiter to whoever has the whole header in one column."""
+        if self.format != "csv" or len(known) != 1:
+            return None
+        cuts = {sign: known[0].count(sign) for sign in _DELIMITERS if sign != self.csv.delimiter}
+        sign = max(cuts, key=lambda each: cuts[each])
+        if not cuts[sign]:
+            return None
+        stated = f"`delimiter: {sign!r}` under {self.field}.csv".replace("'", '"')
+        return f"the delimiter is likely {_DELIMITERS[sign]}: say {stated}"
 
     def _header(self) -> list[str]:
         with _open_text(self.path) as handle:

@@ -355,7 +355,7 @@ def test_a_missing_file(name: str, tmp_path: Path, pldp: Pldp) -> None:
     assert told.code == 2
     said = told.err.removeprefix("Error: ").removesuffix("\n")
     assert "cannot be read (" in said
-    assert "Correct the path in the spec, or give --source." in said
+    assert "Correct source.path in the spec, or give --source." in said
     check_message(said, tmp_path / name, "Nothing was run.")
     nothing_left(home)
 

@@ -73,7 +73,7 @@ def publish(
         )
     name, status, day = changes.get("name", "r"), changes.get("status", "published"), changes.get("day", 1)
     results.execute(
-        "INSERT INTO releases VALUES (?, ?, ?, make_timestamp(2026, 1, ?, 0, 0, 0), 7, 's', 'p', 'v')",
+        "INSERT INTO releases VALUES (?, ?, ?, make_timestamp(2026, 1, ?, 0, 0, 0), 7, 's', 'p', 'v', 1, 'u')",
         [release, name, status, day],
     )
     results.execute(
@@ -126,7 +126,7 @@ def test_an_id_or_the_newest_published_release_of_a_name(results: duckdb.DuckDBP
     old, new = (estimates(Fraction(2), (500, 500, 500), seed) for seed in (1, 2))
     publish(results, old, "oc+", "r-old", day=1)
     publish(results, new, "sum", "r-new", day=2)
-    results.execute("INSERT INTO releases VALUES ('r-no', 'r', 'refused', '2026-01-03', 7, 's', 'p', 'v')")
+    results.execute("INSERT INTO releases VALUES ('r-no', 'r', 'refused', '2026-01-03', 7, 's', 'p', 'v', 1, 'u')")
     assert ask(results, "r-old", "of7", ["v1"])["method"] == "oc+"
     assert ask(results, "r", "of7", ["v1"]) == ask(results, "r-new", "of7", ["v1", "v1"])
     with pytest.raises(duckdb.InvalidInputException, match='release r-no has no level estimates of an attribute "of7"'):
