@@ -8,10 +8,12 @@ error under a cap for each item, or in proportion to what an item's sensitivity 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pldp.exact import SCALE, logistic_threshold, within
 from pldp.items.channels import ItemChannels
@@ -26,11 +28,13 @@ _PRICES = 140.0  # of ln λ for a weight of one
 
 @dataclass(frozen=True)
 class RowWish:
-    """Weights of the items' errors, the bound of a row, and a bound for each item (its sensitivity) or none."""
+    """Weights of the items' errors, the bound of a row, and a bound for each item or none."""
 
     weights: tuple[float, ...]
     bound: Fraction
     caps: tuple[Fraction, ...] | None = None
+    sensitivity: Levels | None = None
+    """Where given, no item gets more than a less sensitive one; the caps must not rise with it."""
 
     def __post_init__(self) -> None:
         if not self.weights or not all(0 < weight < np.inf for weight in self.weights):
@@ -39,6 +43,8 @@ class RowWish:
             raise ValueError(f"the bound of a row must be > 0 (got {float(self.bound):g})")
         if self.caps is not None and (len(self.caps) != len(self.weights) or min(self.caps) <= 0):
             raise ValueError("caps must be > 0, one for each item")
+        if self.sensitivity is not None and len(self.sensitivity) != len(self.weights):
+            raise ValueError("sensitivity must be one for each item")
 
 
 def noise(epsilon: Floats) -> Floats:
@@ -47,13 +53,15 @@ def noise(epsilon: Floats) -> Floats:
 
 
 def split_row(wish: RowWish) -> tuple[Fraction, ...]:
-    """Budgets of least Σ_j w_j v(ε_j) with Σ ε_j ≤ bound, ε_j ≤ cap_j; whole ticks of 2^-40.
+    """Budgets of least Σ_j w_j v(ε_j) with Σ ε_j ≤ bound, ε_j ≤ cap_j, in the order asked; whole ticks of 2^-40.
 
-    v is convex, so all items below their caps have the same price w_j |v′(ε_j)| = λ, and one λ spends the bound.
+    v is convex, so all items below their caps have the same price w_j |v′(ε_j)| = λ (those that the order holds
+    together have it in the mean), and one λ spends the bound.
     """
     weights = np.array(wish.weights) / max(wish.weights)
     caps = np.full(weights.size, _MOST) if wish.caps is None else np.array([float(cap) for cap in wish.caps])
     caps = np.minimum(caps, _MOST)
+    order = np.zeros(weights.size, dtype=np.int64) if wish.sensitivity is None else np.array(wish.sensitivity)
     total = float(wish.bound)
     if caps.sum() <= total:
         best = caps
@@ -61,11 +69,11 @@ def split_row(wish: RowWish) -> tuple[Fraction, ...]:
         low, high = -_PRICES, _PRICES
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            if _spent_at(middle, weights, caps).sum() > total:
+            if _spent_in_order(middle, weights, caps, order).sum() > total:
                 low = middle
             else:
                 high = middle
-        best = _spent_at(high, weights, caps)
+        best = _spent_in_order(high, weights, caps, order)
         best = best * min(1.0, total / best.sum())
     ticks = [int(share * _TICKS) for share in best.tolist()]
     most = int(wish.bound * _TICKS) - 1
@@ -84,32 +92,12 @@ def split_capped(
 ) -> tuple[Fraction, ...]:
     """Split B: no item of level l ≥ 1 above aprr's promise to its "1", the rest shared for least weighted error.
 
-    A more sensitive item never gets more than a less sensitive one. Of equal weights that follows from the caps; where
-    a weight would turn it round, the more sensitive item is held at what the less sensitive ones got, and what this
-    leaves is shared once more. Then all others get as much as before or more, so the order holds.
+    A more sensitive item never gets more than a less sensitive one, whatever the weights. Of equal weights that
+    follows from the caps.
     """
     promised = item_promises(n_levels, bound)
     caps = tuple(bound if (cap := promised[level]) is None else min(cap, bound) for level in sensitivity)
-    wish = RowWish(tuple(weights or (1.0,) * len(sensitivity)), bound, caps)
-    budgets = split_row(wish)
-    held = _in_order(budgets, sensitivity)
-    if held == budgets:
-        return budgets
-    lower = tuple(cap if a == b else b for cap, a, b in zip(caps, budgets, held, strict=True))
-    return _in_order(split_row(replace(wish, caps=lower)), sensitivity)
-
-
-def _in_order(budgets: Sequence[Fraction], sensitivity: Levels) -> tuple[Fraction, ...]:
-    """Each budget, but at most the least of any less sensitive item."""
-    least: dict[int, Fraction] = {}
-    for budget, level in zip(budgets, sensitivity, strict=True):
-        least[level] = min(budget, least.get(level, budget))
-    most: dict[int, Fraction] = {}
-    below = max(budgets)
-    for level in sorted(least):
-        most[level] = below
-        below = min(below, least[level])
-    return tuple(min(budget, most[level]) for budget, level in zip(budgets, sensitivity, strict=True))
+    return split_row(RowWish(tuple(weights or (1.0,) * len(sensitivity)), bound, caps, sensitivity))
 
 
 def split_proportional(bound: Fraction, sensitivity: Levels, n_levels: int) -> tuple[Fraction, ...]:
@@ -153,3 +141,59 @@ def _spent_at(log_price: float, weights: Floats, caps: Floats) -> Floats:
     for _ in range(_NEWTON):
         t = t - (c**2 * t**3 - t - 1) / (3 * c**2 * t**2 - 1)
     return np.minimum(2 * np.arcsinh(np.sqrt(t)), caps)
+
+
+def _spent_in_order(log_price: float, weights: Floats, caps: Floats, sensitivity: NDArray[np.int64]) -> Floats:
+    """The budgets of least Σ_j w_j v(ε_j) + λ ε_j of which none is above a less sensitive item's.
+
+    Between two levels that follow one another stands one number m: the less sensitive get at least m, the more
+    sensitive at most. Given all m, every item has its own best, cut to its two numbers; what the cuts cost is a sum of
+    convex functions of one m each, and the m fall with sensitivity: a monotone regression, solved by pooling.
+    """
+    wanted = _spent_at(log_price, weights, caps)
+    pools: list[tuple[int, int, float]] = []
+    for first, last in pairwise(np.unique(sensitivity).tolist()):
+        m = _meeting(log_price, weights, wanted, sensitivity, first, last)
+        while pools and m > pools[-1][2]:
+            first = pools.pop()[0]
+            m = _meeting(log_price, weights, wanted, sensitivity, first, last)
+        pools.append((first, last, m))
+    spent = wanted
+    for first, last, m in pools:
+        spent = np.where((first <= sensitivity) & (sensitivity < last), np.maximum(spent, m), spent)
+        spent = np.where((first < sensitivity) & (sensitivity <= last), np.minimum(spent, m), spent)
+    return spent
+
+
+def _meeting(
+    log_price: float, weights: Floats, wanted: Floats, sensitivity: NDArray[np.int64], first: int, last: int
+) -> float:
+    """The least m of least cost between levels `first` and `last`, where all items of the levels between get m.
+
+    At m those are held that want less and are of the first level, that want more and are of the last, and all between.
+    Their cost falls as long as m is below what one item of their mean weight wants.
+    """
+    less, more = np.flatnonzero(sensitivity == first), np.flatnonzero(sensitivity == last)
+    between = weights[(first < sensitivity) & (sensitivity < last)]
+    less, more = less[np.argsort(wanted[less])], more[np.argsort(-wanted[more])]
+    if not between.size and wanted[less[0]] >= wanted[more[0]]:
+        return float(wanted[more[0]])
+    points = np.unique(wanted[(first <= sensitivity) & (sensitivity <= last)])
+
+    def held(n_less: NDArray[np.intp], n_more: NDArray[np.intp]) -> Floats:
+        """What an item of the mean weight of those held wants; nothing where nobody is held."""
+        sums = [np.concatenate([[0.0], np.cumsum(weights[own])]) for own in (less, more)]
+        n = n_less + n_more + between.size
+        mean = (sums[0][n_less] + sums[1][n_more] + between.sum()) / np.maximum(n, 1)
+        free = np.full(points.size, np.inf)
+        return np.where(n > 0, _spent_at(log_price, np.where(n > 0, mean, 1.0), free), 0.0)
+
+    below = np.searchsorted(wanted[less], points)
+    at = held(below, np.searchsorted(-wanted[more], -points))
+    enough = at <= points
+    enough[-1] = True  # but for rounding
+    i = int(np.argmax(enough))
+    if i == 0:
+        return float(points[0])
+    before = held(below, np.searchsorted(-wanted[more], -points, side="right"))
+    return float(np.clip(before[i], points[i - 1], points[i]))
