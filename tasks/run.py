@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
-from pldp.errors import SourceError, SpecError
+from pldp.errors import HomeError, SourceError, SpecError
 from pldp.plan import Plan
 from pldp.randomness import Keystream
 from pldp.spec import Retention
@@ -200,9 +200,10 @@ def open_kind(
     seen = tuple(_stamp(path) for path in inputs)
     snapshots = [_snapshot(home.key(), path) for path in inputs]
     require_unchanged([*read, *seen], "Nothing was run.")
-    identity = "\n".join([file.sha256, *snapshots, slot, "evaluation" if evaluation else "release", str(seed)])
-    digest = hmac.new(home.key(), identity.encode(), hashlib.sha256).hexdigest()
-    run = kind(str(home.root), f"{file.spec.name}-{digest[:12]}", evaluation, seed, seen)
+    rest = [*snapshots, slot, "evaluation" if evaluation else "release", str(seed)]
+    run = kind(str(home.root), _identity(home, file.spec.name, [file.sha256, *rest]), evaluation, seed, seen)
+    if not evaluation:
+        _refuse_read_anew(run, file.spec.name, slot, rest)
     if not evaluation:
         open_folder(run.folder)
     for folder in (run.folder, run.vault.parent, run.reports):
@@ -220,6 +221,35 @@ def open_kind(
     ):
         commit(run.folder / name, content.encode(), mode=0o644)
     return run
+
+
+def _identity(home: Home, name: str, parts: Sequence[str]) -> str:
+    digest = hmac.new(home.key(), "\n".join(parts).encode(), hashlib.sha256).hexdigest()
+    return f"{name}-{digest[:12]}"
+
+
+def _refuse_read_anew(run: AnyRun, name: str, slot: str, rest: Sequence[str]) -> None:
+    """A slot that an older version spent on this source is not spent again because this one reads the spec otherwise.
+
+    A key that a version adds to the spec makes another release of the same file. Lines of the ledger before 0.3 name no
+    key; with the spec as it was stored then, this source and this slot give their id.
+    """
+    spends = [spend for spend in run.home.spends() if (spend.get("name"), spend.get("slot")) == (name, slot)]
+    if any(spend["release_id"] == run.release_id for spend in spends):
+        return
+    for earlier in (spend["release_id"] for spend in spends if "key" not in spend):
+        stored = run.home.releases / earlier / "spec.json"
+        if not stored.exists():
+            known = f"and {stored} is gone, so it cannot be told whether this is the same release"
+        elif _identity(run.home, name, [hashlib.sha256(stored.read_bytes()).hexdigest(), *rest]) == earlier:
+            known = "on this source, and this version reads the spec otherwise, or it was changed"
+        else:
+            continue
+        raise HomeError(
+            f"{run.home.ledger}: slot {slot!r} of {name!r} was spent by {earlier} of an older version, {known}. "
+            f"`pldp show {earlier}` has what it published; give another --slot for a new release, which spends again. "
+            "Nothing was drawn."
+        )
 
 
 def _opening(run: AnyRun, name: str) -> datetime:
