@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Self
+
+import numpy as np
 
 from expectations.gate import Gate
 from expectations.shared import tails
-from pldp.honest import support_reach, support_tails
-from pldp.mechanisms.protocol import Counts, Floats
+from pldp.hidden import level_shares
+from pldp.honest import hidden_tails, support_reach, support_tails
+from pldp.mechanisms.protocol import Counts, Floats, PureProtocol
 from pldp.plan import FAMILY, AttributePlan, Plan
+from pldp.postprocess import project_to_simplex
 from tasks.count import Support
 
 
@@ -38,6 +43,35 @@ class _Supports:
         """The last estimate that would pass, on the side of this one."""
         fewest, most = support_reach(self.n, self.least, self.most, alpha)
         return self.estimate(most if estimate > 0.5 else fewest)
+
+
+@dataclass(frozen=True)
+class _Hidden(_Supports):
+    """The support of everybody where levels are hidden; `least` and `most` are q and p in the mean of the levels told.
+
+    A level told bounds a support by the weakest level alone, which nearly everything keeps.
+    """
+
+    told: Counts
+    protocols: tuple[PureProtocol, ...]
+    report: PureProtocol
+
+    @classmethod
+    def of(cls, support: Support, protocols: tuple[PureProtocol, ...], report: PureProtocol) -> Self:
+        shares = project_to_simplex(level_shares(support.n, report).frequency).tolist()
+        least, most = (
+            sum((Fraction(share) * chance for share, chance in zip(shares, chances, strict=True)), Fraction(0))
+            for chances in ([one.exact_q for one in protocols], [one.exact_p for one in protocols])
+        )
+        return cls(support.counts.sum(axis=0), int(support.n.sum()), least, most, support.n, protocols, report)
+
+    def tails(self) -> Floats:
+        return hidden_tails(self.counts, self.told, self.protocols, self.report)
+
+    def last_passing(self, estimate: float, alpha: float) -> float:
+        every = np.unique(np.linspace(0, self.n, 10_001).astype(np.int64))
+        passing = every[hidden_tails(every, self.told, self.protocols, self.report) >= alpha]
+        return self.estimate(int(passing.max() if estimate > 0.5 else passing.min()))
 
 
 def estimates_possible(plan: Plan, supports: tuple[Support, ...]) -> Gate:
@@ -74,4 +108,6 @@ def _by_level(plan: Plan, attribute: AttributePlan, support: Support) -> Iterato
     for counts, n in zip(support.counts, support.n, strict=True):
         yield _Supports(counts, int(n), least, most)
     told = plan.hidden.protocol
+    if support.n.sum() > 0:
+        yield _Hidden.of(support, protocols, told)
     yield _Supports(support.n, int(support.n.sum()), told.exact_q, told.exact_p)

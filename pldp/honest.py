@@ -10,9 +10,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+from scipy.special import logsumexp
 from scipy.stats import binom
 
 from pldp.mechanisms.protocol import Counts, Floats, PureProtocol
+
+_EXPONENTS = np.geomspace(1e-6, 50, 400)
+"""Of Chernoff's bound, which holds at each of them."""
 
 
 def support_tails(counts: Counts, n: int, least: Fraction, most: Fraction) -> Floats:
@@ -32,6 +36,27 @@ def support_reach(n: int, least: Fraction, most: Fraction, alpha: float) -> tupl
     """The smallest and the largest support that have a tail of at least alpha."""
     fewest = int(binom.ppf(alpha / 2, n, float(least)))
     return fewest, n - int(binom.ppf(alpha / 2, n, float(1 - most)))
+
+
+def hidden_tails(counts: Counts, told: Counts, protocols: tuple[PureProtocol, ...], report: PureProtocol) -> Floats:
+    """The same where levels are hidden, by cell: `told` is how many told each level, by `report`.
+
+    A cell's support is at most what it is if everybody holds the value, Σ p_l over the levels chosen, of which the
+    levels told say without bias what it comes to: P(b) = Σ_l p_l (1{b = l} − q_r) / (p_r − q_r). So 1{supports} − P(b)
+    has mean 0 or less, however the choice of a level depends on the value; likewise Q(b) − 1{supports} with q_l.
+    Chernoff: Pr[Σ ≥ t] ≤ e^(−st) (max_l E e^(s·))^n, the report and the level told being independent given the level.
+    """
+    t, n, s = len(protocols), int(told.sum()), _EXPONENTS
+    telling = np.full((t, t), report.q) + np.eye(t) * report.gap
+    bounds = []
+    for side, chances in ((1, [one.p for one in protocols]), (-1, [one.q for one in protocols])):
+        mean = (np.array(chances) - report.q * sum(chances)) / report.gap  # by level told
+        own = np.log1p(np.array(chances) * np.expm1(side * s)[:, None])
+        growth = (own + logsumexp(-side * s[:, None, None] * mean, b=telling, axis=2)).max(axis=1)
+        away = side * (counts - told @ mean)
+        bounds.append(np.min(n * growth - s * away[:, None], axis=1))
+    tails: Floats = np.minimum(1.0, 2 * np.exp(np.minimum(0.0, np.minimum(*bounds))))
+    return tails
 
 
 def collision(protocol: PureProtocol) -> float:

@@ -17,13 +17,18 @@ from great_expectations import expectations as gxe
 
 from expectations.gate import Gate
 from expectations.gates import Evidence, all_gates
+from expectations.honest_gate import estimates_possible
 from expectations.runner import Verdict, run_gates
 from expectations.shared import TRUTH_ALPHA
 from pldp.combine import estimate_levels
+from pldp.hidden import auem, draw_hidden
 from pldp.mechanisms.protocol import Floats
 from pldp.mechanisms.unary import BRR
 from pldp.plan import FAMILY, LevelPlan, Plan
+from pldp.resolve import make_plan
 from tasks.combine import combine
+from tasks.count import Support
+from tests.pldp.specs import make_spec
 from tests.tasks.conftest import Staged, stage_run
 
 RELEASE_GATES = (
@@ -163,6 +168,35 @@ def test_an_estimate_that_honest_noise_cannot_give(sign: int, good: Evidence) ->
     (gate,) = [gate for gate in all_gates(broken) if gate.name == "estimates_possible"]
     assert gate.observed == pytest.approx(float(protocol.estimate(counts[0, -1:], n)[0])) or sign > 0
     assert gate.bound * sign > (1 if sign > 0 else 0)
+
+
+def test_hidden_levels_do_not_make_an_impossible_estimate_possible() -> None:
+    """Support that the weakest level could give if everybody had chosen it, where the levels told say a tenth did."""
+    spec = make_spec(
+        attributes=[{"name": "job", "values": [f"v{i}" for i in range(16)], "mechanism": "krr"}],
+        levels={
+            "column": "level",
+            "choices": {"high": "1/8", "mid": "1/4", "low": 1},
+            "visibility": "hidden",
+            "epsilon_p": 1,
+            "max_leak": 20,
+        },
+        budget={"total": 4},
+    )
+    plan = make_plan(spec)
+    assert plan.hidden is not None
+    protocols, report = plan.attributes[0].protocols, plan.hidden.protocol
+    holders = np.array([[share * n for share in (0.4, *[0.04] * 15)] for n in (12_000, 6_000, 2_000)]).astype(np.int64)
+    joint, told = draw_hidden(holders, protocols, report, np.random.default_rng(4))
+    gate = estimates_possible(plan, (Support("job", joint, told),))
+    assert run_gates((gate,))[0].passed
+    flooded = joint.copy()
+    flooded[:, 3] = told * 7 // 10  # of k-RR's supports the others would be fewer, and possible too
+    gate = estimates_possible(plan, (Support("job", flooded, told),))
+    assert not run_gates((gate,))[0].passed
+    found = float(auem(flooded, told, protocols, report).frequency[3])
+    assert gate.observed == pytest.approx(found, rel=0.01)
+    assert 1 < gate.bound < 1.5 < found
 
 
 def test_levels_that_disagree(good: Evidence, strict: Evidence) -> None:

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pldp.honest import collision, support_reach, support_tails
+from pldp.hidden import draw_hidden, level_report
+from pldp.honest import collision, hidden_tails, support_reach, support_tails
 from pldp.mechanisms.krr import KRR
 from pldp.mechanisms.protocol import PureProtocol
 from pldp.mechanisms.registry import PROTOCOLS
 from pldp.randomness import Keystream
+from pldp.simulate import whole_counts
 
 BUDGETS = (Fraction(1, 20), Fraction(1), Fraction(8))
 """A strict level, where p and q are all but equal, a usual one, and one with hardly any noise."""
@@ -94,3 +96,33 @@ def test_equal_reports_are_no_more_frequent_than_the_bound(name: str) -> None:
             reports = protocol.perturb(np.zeros(400_000, dtype=np.uint16), Keystream.seeded(3, name, size))
             equal = (reports[::2] == reports[1::2]).all(axis=1).mean()
             assert equal <= collision(protocol) + 0.006, (size, epsilon)
+
+
+@pytest.mark.parametrize("name", ["krr", "brr", "oue"])
+@pytest.mark.parametrize("epsilon_p", ["0.3", "1", "4"])
+def test_hidden_levels_of_honest_people_pass_at_the_rate(name: str, epsilon_p: str) -> None:
+    """Nobody or everybody holds a value, and all holders may have chosen the weakest level: a bound, so never above α.
+
+    Of 8,000 cells at α = 0.02, 160 would be expected at most; 230 have probability below 1e-7.
+    """
+    rng = np.random.default_rng(5)
+    protocols = tuple(PROTOCOLS[name].for_budget(4, epsilon) for epsilon in BUDGETS)
+    report = level_report(3, Fraction(epsilon_p))
+    refused = 0
+    for people in ([[300, 0, 0, 0], [100, 0, 0, 0], [50, 0, 0, 0]], [[0, 0, 20, 0], [0, 0, 0, 30], [40, 0, 0, 0]]):
+        for counts, told in (draw_hidden(np.array(people), protocols, report, rng) for _ in range(1000)):
+            refused += int((hidden_tails(counts.sum(axis=0), told, protocols, report) < 0.02).sum())
+    assert refused < 230
+
+
+def test_hidden_levels_do_not_hide_a_flood() -> None:
+    """A support that the weakest level alone could give, where a tenth have it; the binomial of that level passes."""
+    protocols = tuple(PROTOCOLS["krr"].for_budget(16, Fraction(epsilon)) for epsilon in ("0.5", "1", "4"))
+    report, n = level_report(3, Fraction(1)), 20_000
+    told = whole_counts(report.q + np.array([0.6, 0.3, 0.1]) * report.gap, n)
+    most, least = max(one.exact_p for one in protocols), min(one.exact_q for one in protocols)
+    everybody = sum(share * one.p for share, one in zip((0.6, 0.3, 0.1), protocols, strict=True))
+    for share, passes in ((everybody, True), (everybody + 0.02, True), (everybody + 0.1, False), (0.7, False)):
+        count = np.array([int(share * n)])
+        assert support_tails(count, n, least, most)[0] > 1e-8
+        assert (hidden_tails(count, told, protocols, report)[0] > 1e-8) == passes
