@@ -1,2 +1,2 @@
 -- grain: one row: how many rows of the file that was read last do not parse; a row may have two reasons
-SELECT count(DISTINCT line) FROM reject_errors WHERE scan_id = (SELECT max(scan_id) FROM reject_scans)
+SELECT count(DISTINCT line) FROM reject_errors

@@ -1,12 +1,13 @@
 """A look at spec and source before anything starts: all that ingest would refuse, at once and in seconds.
 
 It needs no home and no orchestration and writes nothing. What it finds are counts, for the operator's terminal: columns
-and numbers of rows, never a value. The header that it saw is shown, so what it says goes nowhere else.
+and numbers of rows, never a value. A header is shown only where it is one: the spec knows a column of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -66,9 +67,12 @@ def _check_people(source: SourceFile, found: Checked) -> None:
     counts = [f"cell_{i}_position = {none}" for i in present for none in (-1, -2)]
     counts += [f"unstated_{i} = {why}" for i in choices for why in (EMPTY, UNDECLARED)]
     filters = "".join(f", count(*) FILTER (user_id IS NOT NULL AND {condition})" for condition in counts)
-    made = () if source.spec.source.user_id is not None else ("CAST(row_number() OVER () AS VARCHAR) AS user_id",)
+    user = wanted.pop("user_id", None)
+    # Without the column of users their cells can be looked at all the same.
+    made = () if user is not None else ("CAST(row_number() OVER () AS VARCHAR) AS user_id",)
+    wanted |= {} if user is None else {"user_id": user}
     select, parameters = source.file.select(wanted, *made)
-    records = _records(source.file, found)
+    records = _records(source.file, wanted.values(), found)
     if records is None:
         return
     slices = -(-records // _COMPARED) or 1
@@ -93,10 +97,10 @@ def _check_people(source: SourceFile, found: Checked) -> None:
         return
     rows, users, compared, different, *cells = row
     _account(source.file, records, rows, users, source.spec.source.max_left_out, found)
-    if source.spec.source.user_id is not None and wanted["user_id"] is not None and different < compared:
+    if user is not None and different < compared:
         many = f"{'at least ' if slices > 1 else ''}{compared - different:,}"
         rule = f"a user id stands in more than one row ({many} rows too many); keep one row per user"
-        found.problems.append(f"{source.path}, column {source.spec.source.user_id}: {rule}.")
+        found.problems.append(f"{source.path}, column {user}: {rule}.")
     for at, (i, missing, other) in enumerate(zip(present, cells[::2], cells[1::2], strict=False)):
         asked = source.asked[i]
         plain = isinstance(asked, Category)
@@ -160,7 +164,7 @@ def _visits(
     if wanted is None:
         return None
     select, parameters = file.select(wanted)
-    records = _records(file, found)
+    records = _records(file, wanted.values(), found)
     if records is None:
         return None
     with connect_memory() as database:
@@ -195,18 +199,26 @@ def _wanted(file: TextFile, named: Mapping[str, str | None], found: Checked) -> 
     for column in missing:
         found.problems.append(f"{path}: there is no column {column!r}, which the spec names.")
     if missing:
-        more = f", … and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-        found.problems.append(f"{path}: the header has these columns: {', '.join(known[:_SHOWN])}{more}.")
-        likely = file.likely_delimiter(known)
-        if likely is not None:
-            found.problems.append(f"{path}: the header looks like one column; {likely}.")
+        found.problems += _header(file, known, {column for column in named.values() if column is not None})
     return {name: None if column in missing else column for name, column in named.items()}
 
 
-def _records(file: TextFile, found: Checked) -> int | None:
+def _header(file: TextFile, known: tuple[str, ...], named: set[str]) -> list[str]:
+    """The header that was seen. A first line in which no column of the spec stands may be somebody's row: not shown."""
+    likely = file.likely_delimiter(known)
+    parts = [part.strip() for name in known for part in ([name] if likely is None else re.split(r"[,;\t|]", name))]
+    if not named & set(parts):
+        rule = f"if it is no header, say `header: false` and `columns` under {file.field}.csv"
+        return [f"{file.path}: the first line has {len(parts)} cells and no column of the spec; {rule}."]
+    more = f", … and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    found = [f"{file.path}: the header has these columns: {', '.join(known[:_SHOWN])}{more}."]
+    return found if likely is None else [*found, f"{file.path}: the header looks like one column; {likely}."]
+
+
+def _records(file: TextFile, named: Iterable[str | None], found: Checked) -> int | None:
     """How many records the file has, by its bytes; None where the database would lose some, or cannot read it."""
     try:
-        lines = file.lines()
+        lines = file.lines(named)
         return file.rows() if lines is None else file.records(lines)
     except SourceError as error:
         found.problems.append(_bare(error))
@@ -214,7 +226,11 @@ def _records(file: TextFile, found: Checked) -> int | None:
 
 
 def _counted(
-    file: TextFile, database: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, Any], found: Checked
+    file: TextFile,
+    database: duckdb.DuckDBPyConnection,
+    query: str,
+    parameters: dict[str, Any],
+    found: Checked,
 ) -> list[int] | None:
     """The row of counts."""
     try:
@@ -231,7 +247,8 @@ def _account(file: TextFile, records: int, rows: int, users: int, most: Fraction
         found.problems.append(f"{file.path}: no readable row with a user. Check source and its columns.")
     elif left > most * records:
         found.problems.append(
-            f"{file.path}: {left:,} of {records:,} rows would be left out ({nameless:,} without a user id), more than "
+            f"{file.path}: {left:,} of {records:,} rows would be left out ({records - rows:,} of too few or too many "
+            f"cells, {nameless:,} without a user id), more than "
             f"the share source.max_left_out allows ({float(most):g})."
         )
     found.remarks.append(f"{file.path}: {records:,} rows, {left:,} left out.")

@@ -44,6 +44,7 @@ class FileRead:
             return cls(file, table, most, None)
         (rejected,) = vault.execute(statement("14_ingest_rejected_rows")).fetchall()[0]
         reasons = vault.execute(statement("14_ingest_rejects")).fetchall()
+        vault.execute(statement("14_ingest_forget_rejects"))
         return cls(file, table, most, lines, int(rejected), tuple((str(why), int(n)) for why, n in reasons))
 
     def account(self, vault: duckdb.DuckDBPyConnection) -> None:

@@ -48,7 +48,7 @@ def test_all_problems_at_once_and_never_a_value(wrong: Path) -> None:
         "column sex: 1 empty cells, and no missing value is declared",
         "column income: 1 cells that hold no number",
         "column id: a user id stands in more than one row (1 rows too many)",
-        "4 of 205 rows would be left out (3 without a user id)",
+        "4 of 205 rows would be left out (1 of too few or too many cells, 3 without a user id)",
         "Nothing was run.",
     ):
         assert part in said, part
@@ -75,7 +75,24 @@ def test_missing_columns_the_header_and_a_likely_delimiter(tmp_path: Path) -> No
     for column in ("id", "job", "sex", "level"):
         assert f"there is no column '{column}', which the spec names" in said
     assert "the header has these columns: id;job;level." in said
+    (tmp_path / "people.csv").write_text(f"number,job,sex,level\n1,{MARK},male,low\n")
+    attributes = [{"name": "job", "values": ["a", "b"]}]
+    done = run(
+        "check", people.write_spec(tmp_path, source={"path": "people.csv", "user_id": "id"}, attributes=attributes)
+    )
+    assert "there is no column 'id'" in done.stderr
+    assert "column job: 1 cell holds a value that is not declared" in done.stderr, "both at once"
     assert 'the delimiter is likely a semicolon: say `delimiter: ";"` under source.csv' in said
+
+
+def test_a_first_line_that_may_be_somebodys_row_is_not_shown(tmp_path: Path) -> None:
+    source = {"path": "people.csv", "user_id": "id"}
+    for line in (f"{MARK},farmer,male,low\n", f"{MARK};farmer;male;low\n", f"{MARK}\n"):
+        (tmp_path / "people.csv").write_text(line * 2)
+        done = run("check", people.write_spec(tmp_path, source=source))
+        assert done.returncode == 2
+        assert "no column of the spec; if it is no header, say `header: false`" in " ".join(done.stderr.split())
+        assert MARK not in done.stderr + done.stdout
 
 
 def test_a_folder_a_missing_file_and_a_stray_quote(tmp_path: Path) -> None:
@@ -93,7 +110,7 @@ def test_items_and_aggregates(tmp_path: Path) -> None:
     spec = baskets.world(tmp_path / "a", 50, pl.DataFrame({"user": ["user-1", None], "item": [MARK, "milk"]}))
     said = " ".join(run("check", spec).stderr.split())
     assert "column item: 1 cells are not declared" in said
-    assert "1 of 2 rows would be left out (1 without a user id)" in said
+    assert "1 of 2 rows would be left out (0 of too few or too many cells, 1 without a user id)" in said
     rows = pl.DataFrame({"user": ["user-1"] * 2, "item": ["film-1", MARK], "n": ["1", "-3"]})
     source = {"path": "items.parquet", "count": "n"}
     said = " ".join(run("check", items.world(tmp_path / "b", 50, rows, source=source)).stderr.split())

@@ -14,6 +14,7 @@ import pytest
 
 from flows.evaluate import evaluate
 from flows.release import release
+from pldp.errors import SourceError
 from tests.flows.conftest import DATA, ROOT, Pldp, ended
 from tests.flows.searcher import files_under, find, in_bytes
 from tests.people import JOBS, make_people, world
@@ -151,7 +152,11 @@ def test_no_number_of_anybody_leaves_the_vault(home: tuple[Path, str], pldp: Pld
     spec = world(tmp_path, people, attributes=strict, budget={"total": 4})
     said = pldp("release", spec, "--home", tmp_path / "home")
     assert said.code == 2
-    assert "column income: the cell holds no number" in said.err
+    assert "readable row 1, column income:" in said.err
+    assert "cells that hold no number" in said.err
+    # The command looks first; the stage itself, as a schedule runs it, must not tell either.
+    with pytest.raises(SourceError, match="column income: the cell holds no number"):
+        release(spec, tmp_path / "home")
     assert not in_bytes(needles, (said.out + said.err).encode())
     assert find(needles, files_under(tmp_path / "home")) == []
 

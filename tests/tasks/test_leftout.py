@@ -245,6 +245,23 @@ def test_the_operator_is_told_what_was_left_out_and_how_many_levels_were_unknown
     ]
 
 
+@pytest.mark.parametrize("spoilt", ["rows.csv", "users.csv"])
+def test_each_of_two_files_is_accounted_for_by_itself(spoilt: str, tmp_path: Path) -> None:
+    """The reader's list of rows that do not parse goes on from one file to the next."""
+    files = {"rows.csv": "user,item\n" + "u,milk\n" * 300, "users.csv": "user,level\n" + "u,low\n" * 300}
+    files[spoilt] += "u\nu,a,b\n"
+    spec = baskets.world(tmp_path, 3, source={"path": "rows.csv"})
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    run, file = baskets.opened(spec, tmp_path / "home")
+    assert ingest_rows.fn(run, file).n_users == 1
+    role = "source" if spoilt == "rows.csv" else "users"
+    assert remarks(run) == [
+        f"{role}: 1 of 302 rows was left out: with too few cells",
+        f"{role}: 1 of 302 rows was left out: with too many cells",
+    ]
+
+
 def test_unknown_levels_of_items_and_profiles_are_counted_too(tmp_path: Path) -> None:
     spec = baskets.world(tmp_path / "items", 5)
     (tmp_path / "items" / "users.csv").write_text("user,level\nuser-0,low\nuser-1,huh\nuser-2,\nuser-3,huh\n")
