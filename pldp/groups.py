@@ -5,7 +5,7 @@ which one report supports, and this has one law for users inside the group and o
 flips every bit on its own it is v_τ(G) = Σ_{j∈G} v_τj. Between users, a group is a category like any other:
 S² = F(1−F)·n/(n−1) of its whole share F. With these two, weights and variance are those of pldp/combine.py
 (docs/methods.md, Groups of values).
-sql/65_publish_group_estimate.sql says the same in SQL, for analysts; tests/flows/test_analyst.py compares them.
+sql/65_publish_group_estimate.sql says the same in SQL, for analysts; tests/sql/test_group_estimate.py compares them.
 """
 
 from __future__ import annotations
@@ -23,27 +23,33 @@ _LEAST = 1e-200
 def combine_group(method: str, levels: Levels, members: Sequence[int]) -> Combined:
     """`sum`, `oc` or `oc+` of the group of these cells; arrays lose the dimension of values.
 
-    One group gets one set of weights, where its values, each on its own, have one set each: estimates of groups
-    therefore add up exactly only under `sum` and `oc`.
+    One group gets one set of weights, where its values, each on its own, have one set each. Every step is that of
+    `combine_linear`, noise at the same shares included: a group of one value is that value. Noise at each level's own
+    estimate would be nearer to the data, and weights that follow them are biased.
     """
     cells = sorted(set(members))
     if not cells:
         raise ValueError("a group needs at least one value")
     merged = levels.frequencies[..., cells].sum(axis=-1, keepdims=True)
-    noise = group_noise(levels, cells)
-    pilot = (linear_weights("oc", levels.n, noise, merged[..., 0, :]) * merged).sum(axis=-2)
-    weights = linear_weights(method, levels.n, noise, _spread_inside(pilot, levels.n_reports))
+    edge = 1 / max(levels.n_reports, 2)
+    even = np.full(1, len(cells) / levels.frequencies.shape[-1])
+    first = linear_weights("oc", levels.n, group_noise(levels.protocols, len(cells), even), even)
+    pilot = np.clip((first * merged).sum(axis=-2), edge, 1 - edge)
+    noise = group_noise(levels.protocols, len(cells), pilot)
+    weights = linear_weights(method, levels.n, noise, spread(pilot, levels.n_reports))
     frequency = (weights * merged).sum(axis=-2)
-    variance = linear_variance(weights, levels.n, noise, _spread_inside(frequency, levels.n_reports))
+    inside = np.clip(frequency, edge, 1 - edge)
+    noise = group_noise(levels.protocols, len(cells), inside)
+    variance = linear_variance(weights, levels.n, noise, spread(inside, levels.n_reports))
     return Combined(frequency[..., 0], np.sqrt(variance[..., 0]), weights[..., 0])
 
 
-def group_noise(levels: Levels, cells: Sequence[int]) -> Floats:
-    """v_τ(G) of one report, (…, level, 1), at each level's own estimate of the group."""
-    share = np.clip(levels.frequencies[..., cells].sum(axis=-1), 0, 1)
-    member, stranger = np.array([_variances(protocol, len(cells)) for protocol in levels.protocols]).T
+def group_noise(protocols: Sequence[PureProtocol], n_values: int, share: Floats) -> Floats:
+    """v_τ(G) of one report, (…, level, 1), where a group of so many values has this share, (…, 1)."""
+    variances = [_variances(protocol, n_values) for protocol in protocols]
+    noise = np.stack([share * member + (1 - share) * stranger for member, stranger in variances], axis=-2)
     # Where all reports support equally many of the group there is no noise; weights still divide by it.
-    return np.maximum(share * member + (1 - share) * stranger, _LEAST)[..., None]
+    return np.maximum(noise, _LEAST)
 
 
 def _variances(protocol: PureProtocol, g: int) -> tuple[float, float]:
@@ -54,9 +60,3 @@ def _variances(protocol: PureProtocol, g: int) -> tuple[float, float]:
     # Nobody is outside a group of all values.
     stranger = g * (single + (g - 1) * pair) if g < protocol.domain_size else member
     return float(member / (p - q) ** 2), float(stranger / (p - q) ** 2)
-
-
-def _spread_inside(frequency: Floats, n_users: int) -> Floats:
-    """S², one user away from 0 and 1, as in `combine_linear`."""
-    edge = 1 / max(n_users, 2)
-    return spread(np.clip(frequency, edge, 1 - edge), n_users)

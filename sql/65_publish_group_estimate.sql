@@ -72,8 +72,7 @@ sums AS (
         level,
         any_value(n_reports)::DOUBLE AS n,
         sum(frequency) AS frequency,
-        greatest(least(sum(frequency), 1), 0) AS share,
-        any_value(n_reports) * avg(standard_error ** 2) AS noise,
+        any_value(n_reports) * avg(standard_error ** 2) AS alike,
         count(*) AS n_values
     FROM cells JOIN wanted USING (value)
     GROUP BY level
@@ -85,20 +84,21 @@ domain AS (
 groups AS (
     SELECT
         sums.*,
-        coalesce(noise_own, noise) AS own,
-        coalesce(noise_other, noise) AS other,
+        coalesce(noise_own, alike) AS own,
+        coalesce(noise_other, alike) AS other,
         coalesce(slope, 0) + coalesce(base, 0) AS tie,
         own + (n_values - 1) * (other - 2 * tie - (n_values - 2) * coalesce(base, 0)) AS member,
         n_values * (other - (n_values - 1) * coalesce(base, 0)) AS stranger,
-        n_values = n_declared AS everybody
+        n_declared,
+        n_values / n_declared AS even
     FROM sums JOIN moments USING (level), domain
 ),
+-- Nobody is outside a group of all values. No noise at all may come out a little below zero.
 levels AS (
     SELECT
-        n,
-        frequency,
-        n_values,
-        greatest(CASE WHEN everybody THEN member ELSE share * member + (1 - share) * stranger END, 1e-200) AS noise
+        n, frequency, n_values, even,
+        greatest(member, 0) AS member,
+        greatest(CASE WHEN n_values = n_declared THEN member ELSE stranger END, 0) AS stranger
     FROM groups
 ),
 applied AS (
@@ -106,20 +106,27 @@ applied AS (
     FROM histograms JOIN chosen USING (release_id)
     WHERE attribute = wanted_attribute
 ),
--- Shares that decide spreads stay one user away from 0 and 1, as in pldp/combine.py.
+-- Shares that decide noise and spreads are those of pldp/combine.py: values alike for the first pass, then its
+-- estimate for the weights, then the estimate for the error; these two stay one user away from 0 and 1.
+first_pass AS (
+    SELECT *, greatest(even * member + (1 - even) * stranger, 1e-200) AS noise FROM levels
+),
 pilot AS (
     SELECT
         sum(n) AS users,
         1 / greatest(sum(n), 2) AS edge,
         greatest(least(sum(n / noise * frequency) / sum(n / noise), 1 - edge), edge) AS share
-    FROM levels
+    FROM first_pass
 ),
 raw AS (
-    SELECT n, frequency, noise, n_values, method, users, edge, CASE method
-        WHEN 'sum' THEN n
-        WHEN 'oc' THEN n / noise
-        ELSE n / (noise + share * (1 - share) * users / greatest(users - 1, 1))
-    END AS weight
+    SELECT
+        n, frequency, member, stranger, n_values, method, users, edge,
+        greatest(share * member + (1 - share) * stranger, 1e-200) AS noise,
+        CASE method
+            WHEN 'sum' THEN n
+            WHEN 'oc' THEN n / noise
+            ELSE n / (noise + share * (1 - share) * users / greatest(users - 1, 1))
+        END AS weight
     FROM levels, applied, pilot
 ),
 weighted AS (
@@ -128,19 +135,21 @@ weighted AS (
 combined AS (
     SELECT
         sum(weight * frequency) AS frequency,
-        sum(weight ** 2 * noise / n) AS drawn,
-        sum((weight - n / users) ** 2 / n) AS uneven,
         any_value(users) AS users,
-        any_value(edge) AS edge,
         any_value(n_values) AS n_values,
-        any_value(method) AS method
+        any_value(method) AS method,
+        greatest(least(sum(weight * frequency), 1 - any_value(edge)), any_value(edge)) AS inside,
+        sum(weight ** 2 / n * member) AS members_drawn,
+        sum(weight ** 2 / n * stranger) AS strangers_drawn,
+        sum(weight ** 2 / n * 1e-200) AS least_drawn,
+        sum((weight - n / users) ** 2 / n) AS uneven
     FROM weighted
 ),
 spreads AS (
     SELECT
         *,
+        greatest(inside * members_drawn + (1 - inside) * strangers_drawn, least_drawn) AS drawn,
         users / greatest(users - 1, 1) AS finite,
-        greatest(least(frequency, 1 - edge), edge) AS inside,
         greatest(least(frequency, 1), 0) AS clipped,
         inside * (1 - inside) * finite AS spread,
         CASE WHEN population THEN clipped * (1 - clipped) * finite / users ELSE 0 END AS beyond

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pldp.combine import estimate_levels, spread
+from pldp.combine import combine_linear, estimate_levels, spread
 from pldp.groups import combine_group
 from pldp.mechanisms.protocol import PureProtocol
 from pldp.mechanisms.registry import PROTOCOLS
@@ -163,9 +163,14 @@ def test_every_mechanism_has_its_covariance(name: str, results: duckdb.DuckDBPyC
     protocols = tuple(PROTOCOLS[name].for_budget(VALUES, 2 * share) for share in SHARES.values())
     found = estimates(Fraction(2), (500, 500, 500), 1, protocols)
     publish(results, found, "oc+", mechanism=name)
+    alone = combine_linear("oc+", found.levels)
     for members in ([1], [0, 1], [2, 3, 6]):
         row = ask(results, "r-1", "of7", [f"v{j}" for j in members])
         expected = combine_group("oc+", found.levels, members)
+        if len(members) == 1:
+            # What histograms have of the value itself.
+            assert row["frequency"] == pytest.approx(float(alone.frequency[1]), rel=1e-12)
+            assert row["standard_error"] == pytest.approx(float(alone.standard_error[1]), rel=1e-12)
         assert row["frequency"] == pytest.approx(float(expected.frequency), rel=1e-12)
         assert row["standard_error"] == pytest.approx(float(expected.standard_error), rel=1e-12)
 
