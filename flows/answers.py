@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from datetime import datetime
 from decimal import Decimal
@@ -55,6 +56,9 @@ def _csv_cell(value: Any) -> Any:
     """Text is made harmless even here: CSV is looked at in terminals too. JSON has it exactly."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list | tuple | dict):
+        # As `pldp export` writes them: programs read JSON, and no other language reads Python's own form.
+        return visible(json.dumps(as_plain(value), ensure_ascii=False, default=str))
     return value if _is_number(value) else visible(str(value))
 
 

@@ -16,7 +16,8 @@ app = typer.Typer()
 SHOWN_ROWS = 100
 
 
-@app.command()
+# A query may begin with a comment, `-- …`, which is no option; a misspelt option is an argument too many.
+@app.command(context_settings={"ignore_unknown_options": True})
 def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="A query in DuckDB's SQL; docs/analyst.md has examples.")],
     home: HomeOption = DEFAULT_HOME,

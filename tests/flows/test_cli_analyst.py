@@ -122,6 +122,21 @@ class TestQuery:
         assert said.code == 2
         assert "not both" in said.err
 
+    def test_a_query_may_begin_with_a_comment(self, finished: Finished, pldp: Pldp) -> None:
+        """As files of SQL do; the shell hands it over as one word that looks like an option."""
+        said = pldp("query", "-- what = there\nSELECT 7 AS n -- is\n;", "--csv", "--home", finished.home)
+        assert (said.code, said.out) == (0, "n\n7\n")
+        for wrong in (["SELECT 1", "--cvs"], ["--cvs", "SELECT 1"], ["--cvs"]):
+            assert pldp("query", *wrong, "--home", finished.home).code == 2
+
+    def test_lists_in_csv_are_json(self, finished: Finished, pldp: Pldp) -> None:
+        """As in exported files, for programs that are not written in Python."""
+        query = "SELECT ['it''s', 'b\u00e9'] AS l, {'a': 1.5::DECIMAL(9, 2), 'b': DATE '2026-01-01'} AS s, [] AS n"
+        said = pldp("query", query, "--csv", "--home", finished.home)
+        (row,) = csv.DictReader(io.StringIO(said.out))
+        found = {name: json.loads(cell) for name, cell in row.items()}
+        assert found == {"l": ["it's", "b\u00e9"], "s": {"a": 1.5, "b": "2026-01-01"}, "n": []}
+
     def test_no_results_yet(self, tmp_path: Path, pldp: Pldp) -> None:
         said = pldp("query", "SELECT 1", "--home", tmp_path / "home")
         assert said.code == 2

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows.sample import make_people
+from pldp import __version__
 from pldp.mechanisms.registry import PROTOCOLS
 from tests.flows.conftest import ROOT
 from tests.flows.documents import DOCUMENTS
@@ -24,6 +25,30 @@ def test_the_truth_that_the_readme_tells() -> None:
     for (name, share, error), true in zip(rows, told, strict=True):
         assert f"{100 * people.count(name) / len(people):.2f}" == true, name
         assert abs(float(share) - float(true)) < 4 * float(error), name
+
+
+def test_the_version_is_the_changelogs() -> None:
+    """Results and workers tell it: code that is not released yet has no released version's name."""
+    newest, state = re.findall(r"^## ([\d.]+)( \(unreleased\))?$", (ROOT / "docs" / "changelog.md").read_text(), re.M)[
+        0
+    ]
+    assert __version__ == (f"{newest}.dev0" if state else newest)
+
+
+def test_what_lies_in_a_home_is_told_once_and_with_its_mode() -> None:
+    text = (ROOT / "README.md").read_text()
+    drawn = re.findall(r"^[├└]── ([\w.-]+)", text[text.index("home/\n├") :].split("```")[0], re.MULTILINE)
+    assert sorted(drawn) == sorted(set(drawn))
+    privacy = (ROOT / "docs" / "privacy.md").read_text()
+    table = privacy[privacy.index("## Files of a home") :].split("\n\n")[1]
+    for name in drawn:
+        assert re.search(rf"^\| .*`{re.escape(name)}[/`].* \| .*0\d{{3}}", table, re.MULTILINE), name
+    # Whatever has a mode that others may read is what an analyst can reach.
+    public = re.findall(r"^\| `([\w.]+).* \| (?:link, )?0(?:755|644|444) \|", table, re.MULTILINE)
+    (sentence,) = re.findall(
+        r"Give analysts the home's path: (.*?), nothing else", (ROOT / "docs/operations.md").read_text()
+    )
+    assert {name for name in public if not name.startswith("results")} == set(re.findall(r"`([\w.]+)/?`", sentence))
 
 
 NAMED = re.compile(r"`([\w/.]*test_\w+\.py)(?:(?:: |::)(?:\w+::)?(test_\w+))?")

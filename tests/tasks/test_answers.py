@@ -11,6 +11,7 @@ import doctest
 import math
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -439,6 +440,20 @@ def test_the_answer_of_a_query(query: str, part: str, answer: Answer, results: d
     expected = answer()
     assert expected
     same(results.execute(query).fetchall(), expected, ordered="ORDER BY" in query.split("OFFSET")[-1])
+
+
+def test_a_mean_over_releases_leaves_out_what_has_no_error(place: Path, tmp_path: Path) -> None:
+    """Releases of earlier versions have no `unbiased_standard_error`: the others' must not stand for theirs."""
+    (query,) = [found for found in blocks(ROOT / "docs" / "analyst.md", "sql") if "avg(unbiased_frequency)" in found]
+    shutil.copyfile((place / "data" / "home" / "results.duckdb").resolve(), tmp_path / "older.duckdb")
+    (tmp_path / "older.duckdb").chmod(0o600)
+    older, *_ = of("sample")
+    with duckdb.connect(str(tmp_path / "older.duckdb")) as results:
+        results.execute("UPDATE histograms SET unbiased_standard_error = NULL WHERE release_id = ?", [older])
+        found = results.execute(query).fetchall()
+    newest = rows("histograms", "sample", attribute="age")
+    right = [(row["value"], row["unbiased_frequency"], row["unbiased_standard_error"], 1) for row in newest]
+    same(found, sorted(right), ordered=True)
 
 
 def test_the_python_of_the_analyst(
