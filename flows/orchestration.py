@@ -15,7 +15,7 @@ from prefect.settings import (
     temporary_settings,
 )
 
-from flows.server import run_server
+from flows.server import require_reachable, run_server
 from pldp.errors import PldpError
 
 _SAFE = {
@@ -30,6 +30,7 @@ def orchestrated(home: Path) -> Iterator[None]:
     """For the block that runs a flow, whether or not Prefect was imported before a server was chosen."""
     server = run_server(home)
     if server is None:
+        require_reachable()
         with temporary_settings(_SAFE):
             yield
         return

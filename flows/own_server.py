@@ -9,6 +9,7 @@ only the operator can read. Nothing here imports Prefect: it reads its settings 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import http.client
 import os
 import secrets
@@ -19,6 +20,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import IO
 
 from pldp.errors import HomeError
 
@@ -55,8 +57,10 @@ class OwnServer:
         self.log = folder / ("server.log" if scheduling else "run.log")
         self._answered = self._stopping = False
         self._ended = threading.Event()
+        turn = _take_turn(folder)
         self._process = self._start(scheduling)
         threading.Thread(target=self._stand_in, name="pldp-server", daemon=True).start()
+        threading.Thread(target=self._give_turn, args=(turn,), name="pldp-turn", daemon=True).start()
 
     def _start(self, scheduling: bool) -> subprocess.Popen[bytes]:
         own = {
@@ -94,6 +98,14 @@ class OwnServer:
                 return
         told = self._told_end if self.has_ended else f"Prefect's server did not answer. See {self.log}."
         raise HomeError(f"{told} Nothing was run; run the same command again.")
+
+    def _give_turn(self, turn: IO[str]) -> None:
+        """Once it answers, its database is whole, and the next server of the home may start."""
+        with turn:
+            until = time.monotonic() + START_SECONDS
+            while not self._ended.wait(_PAUSE_SECONDS) and time.monotonic() < until:
+                if self._status(until - time.monotonic()) == http.client.OK:
+                    return
 
     def _status(self, seconds: float) -> int | None:
         """What it says of its health; None if it dies meanwhile."""
@@ -166,6 +178,13 @@ def _listen(port: int | None) -> socket.socket:
         listener.close()
         raise HomeError(f"--port {port} cannot be used ({error.strerror}). Give another. Nothing was run.") from None
     return listener
+
+
+def _take_turn(folder: Path) -> IO[str]:
+    """Servers of a home start one after another: of two that make its database at once, one dies."""
+    handle = (folder / "start.lock").open("a")
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
 
 
 def _end_with_parent() -> None:

@@ -140,6 +140,16 @@ def _configured(profiles: Path | None) -> str | None:
     return url
 
 
+def require_reachable() -> None:
+    """Before a run on the server that the operator configured: Prefect's own error does not name it."""
+    url = os.environ.get("PREFECT_API_URL", "")
+    if url and not is_reachable(url):
+        raise HomeError(
+            f"The configured Prefect server {url} does not answer. Start it, or unset PREFECT_API_URL (or the profile "
+            "that names it) for one of our own. Nothing was drawn; run the same command again."
+        )
+
+
 def is_reachable(url: str) -> bool:
     """Whether anything answers there; what it says about our rights is Prefect's business."""
     try:
