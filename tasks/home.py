@@ -8,6 +8,7 @@ import hmac
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -79,9 +80,10 @@ class Home:
         try:
             for folder in (self.root, self.releases, self.pages):
                 open_folder(folder)
+                require_own(folder)
             for folder in (self.vault, self.evaluations, self.reports):
                 make_folder(folder)
-                folder.chmod(0o700)
+                require_own(folder, shut=True)
         except OSError as error:
             raise HomeError(
                 f"{self.root}: the home cannot be written ({error.strerror}). "
@@ -199,6 +201,28 @@ def open_folder(folder: Path) -> None:
     """A folder analysts may enter, if it is new; an existing one keeps its mode."""
     if make_folder(folder):
         folder.chmod(0o755)
+
+
+def require_own(folder: Path, *, shut: bool = False) -> None:
+    """Whoever owns a folder of the home, or may write to it, can put their own vault or settings in its place.
+
+    `shut` takes everybody else's rights away first.
+    """
+    for found in (folder.lstat(), folder.stat()):  # whoever made a link can lead it elsewhere
+        if found.st_uid not in (os.geteuid(), 0):
+            raise HomeError(
+                f"{folder}: belongs to another user (number {found.st_uid}), who could read raw values there and run "
+                "code as you. Give a --home that is yours, or make this one yours (chown -R) if nobody else has put "
+                "anything there. Nothing was read or published."
+            )
+    if shut:
+        folder.chmod(0o700)
+    if folder.stat().st_mode & stat.S_IWOTH:
+        raise HomeError(
+            f"{folder}: every user of this machine can write there, and so put raw values and settings of their own in "
+            f"place of yours. Say `chmod o-w {folder}` if nobody has, or give another with --home. Nothing was read or "
+            "published."
+        )
 
 
 def commit(path: Path, content: bytes, mode: int = 0o600) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tasks.home import require_own
+
 SAFE = {
     # A server that Prefect starts by itself has no password, and anybody may be faster to answer on its port.
     "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
@@ -20,8 +22,8 @@ def settle(home: Path) -> None:
     With PREFECT_API_URL set, an existing server is used and only its client settings apply.
     """
     prefect = home.absolute() / "prefect"
-    prefect.mkdir(exist_ok=True)
-    prefect.chmod(0o700)
+    prefect.mkdir(mode=0o700, exist_ok=True)
+    require_own(prefect, shut=True)  # Prefect takes from there which server to obey
     defaults = {
         "PREFECT_HOME": str(prefect),
         "PREFECT_LOCAL_STORAGE_PATH": str(prefect / "storage"),

@@ -13,6 +13,7 @@ import pytest
 
 from pldp.errors import HomeError
 from tasks.home import Home, commit, link
+from tasks.settings import settle
 from tests.people import mode
 
 
@@ -35,6 +36,52 @@ def test_an_existing_home_keeps_its_mode_but_not_its_vaults(tmp_path: Path) -> N
     home.prepare()
     assert mode(home.root) == 0o700
     assert mode(home.vault) == 0o700
+
+
+NOBODY = 65534
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user too")
+
+
+@needs_root
+@pytest.mark.parametrize("whose", ["", "vault", "reports", "evaluations", "releases", "pages"])
+def test_a_home_that_another_user_has_made_is_refused(tmp_path: Path, whose: str) -> None:
+    """In a folder where everybody may write, whoever is first would own the vault."""
+    home = Home(tmp_path / "home")
+    (home.root / whose).mkdir(parents=True)
+    os.chown(home.root / whose, NOBODY, NOBODY)
+    with pytest.raises(HomeError, match=r"belongs to another user \(number 65534\).* Nothing was read or published"):
+        home.prepare()
+    assert not (home.vault / "key").exists()
+
+
+@needs_root
+def test_a_home_that_is_another_users_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "home").symlink_to(tmp_path / "real")
+    os.chown(tmp_path / "home", NOBODY, NOBODY, follow_symlinks=False)
+    with pytest.raises(HomeError, match="belongs to another user"):
+        Home(tmp_path / "home").prepare()
+    assert list((tmp_path / "real").iterdir()) == []
+
+
+@needs_root
+def test_another_users_settings_for_prefect_are_refused(tmp_path: Path) -> None:
+    """They could name a server, which a run obeys."""
+    home = Home(tmp_path).prepare()
+    (home.root / "prefect").mkdir()
+    os.chown(home.root / "prefect", NOBODY, NOBODY)
+    with pytest.raises(HomeError, match="belongs to another user"):
+        settle(home.root)
+
+
+def test_a_home_where_everybody_can_write_is_refused(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.root.mkdir()
+    home.root.chmod(0o1777)
+    with pytest.raises(HomeError, match=r"every user of this machine can write there.*chmod o-w"):
+        home.prepare()
+    home.root.chmod(0o775)
+    assert home.prepare().vault.is_dir(), "a group is the operator's to choose"
 
 
 def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:
