@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from pldp.errors import SourceError
+from pldp.errors import SourceError, SpecError
 from pldp.spec_aggregates import AggregatesSpec
+from pldp.spec_columns import check_roles
 from pldp.spec_items import ItemsSpec
 from tasks.specfile import NOTHING, FiledSpec, Given, broken_rules, read_content, resolve
 
@@ -36,6 +37,26 @@ def read_holdings_spec(kind: type[S], path: Path, source: Path | None, runner: G
         spec = kind.model_validate(content)
     except ValidationError as error:
         raise broken_rules(path, error, content, kind) from None
-    if spec.users is not None and not (users := resolve(path, spec.users.path)).is_file():
-        raise SourceError(f"{users}: no such file of users. Correct users.path in the spec. {NOTHING}")
+    if spec.users is not None:
+        users, rows = resolve(path, spec.users.path), resolve(path, spec.source.path)
+        if not users.is_file():
+            raise SourceError(f"{users}: no such file of users. Correct users.path in the spec. {NOTHING}")
+        if rows.exists() and rows.samefile(users):
+            _check_one_file(spec, path)
     return spec
+
+
+def _check_one_file(spec: AggregatesSpec | ItemsSpec, path: Path) -> None:
+    """A file that is both source and users has columns of one role too."""
+    values: dict[str, str | None] = {"source.item": spec.source.item}
+    choices: dict[str, str | None] = {}
+    if isinstance(spec, AggregatesSpec):
+        values["source.count"] = spec.source.count
+        choices["users.profile"] = None if spec.users is None else spec.users.profile
+    else:
+        choices["users.level"] = None if spec.users is None else spec.users.level
+    ids = {"source.user": spec.source.user, "users.user": None if spec.users is None else spec.users.user}
+    try:
+        check_roles(values, choices, ids)
+    except ValueError as error:
+        raise SpecError(f"{path}: {error}. {NOTHING}") from None

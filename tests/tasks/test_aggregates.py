@@ -526,3 +526,11 @@ def test_a_page_writes_out_the_first_profiles_only() -> None:
     assert "p100:" not in written
     assert written.endswith("# … and 9,900 more profiles, in the release's spec.json\n")
     assert "more profiles" not in _written({"profiles": {"only": "1"}})
+
+
+def test_a_file_that_is_source_and_users_has_columns_of_one_role(tmp_path: Path) -> None:
+    """Else everybody's item is also the profile, and how many have a profile is public."""
+    world(tmp_path, 10)
+    given = {"path": "items.parquet", "profile": "item"}
+    with pytest.raises(SpecError, match=r"source\.item and users\.profile both read column"):
+        load_aggregates(write_spec(tmp_path, users=given))

@@ -303,3 +303,18 @@ def test_the_truth_is_not_for_releases(tmp_path: Path) -> None:
         true_supports.fn(run, ingested, ())
     assert KIND.artifacts == ("itemsets", "rules", "budgets")
     assert Home(tmp_path / "home").spends() == []
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_file_that_is_source_and_users_has_columns_of_one_role(tmp_path: Path, link: bool) -> None:
+    """Else everybody's item is also the level, and how many chose a level is public."""
+    rows = pl.DataFrame({"user": ["a", "b"], "item": ["bread", "beer"], "level": ["high", "low"]})
+    world(tmp_path, 2, rows)
+    users = "users.parquet" if link else "rows.parquet"
+    if link:
+        (tmp_path / users).hardlink_to(tmp_path / "rows.parquet")
+    given = {"path": users, "level": "ITEM"}
+    choices = {"choices": {"bread": "1/2", "beer": 1}}
+    with pytest.raises(SpecError, match=r"source\.item and users\.level both read column"):
+        load_items(write_spec(tmp_path, users=given, levels=choices))
+    assert load_items(write_spec(tmp_path, users={"path": users, "level": "level"})).users is not None
