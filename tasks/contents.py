@@ -21,6 +21,8 @@ from tasks.query import connect, connect_published, identifier, refuse_log, stat
 
 _CHUNK = 1 << 20
 RECORD = "contents.json"
+_BESIDE = ("spec.json", "plan.json", "privacy.json")
+"""What analysts read of a release beside its tables."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def record_contents(home: Home, release_id: str, finished: Path, name: str) -> N
     In two places, neither of them the results: beside the release's plan, and as a line of a list. A repeated
     publication writes again, and the last line counts.
     """
+    folder = home.releases / release_id
     with connect(finished, read_only=True) as connection:
         contents = release_hash(connection, release_id)
     record = {
@@ -82,8 +85,8 @@ def record_contents(home: Home, release_id: str, finished: Path, name: str) -> N
         "contents_sha256": contents,
         "file": name,
         "file_sha256": file_hash(finished),
+        "beside": {name: file_hash(folder / name) for name in _BESIDE if (folder / name).exists()},
     }
-    folder = home.releases / release_id
     open_folder(folder)
     replace(folder / RECORD, (json.dumps(record, indent=2) + "\n").encode(), mode=0o644)
     with home.publications.open("a") as handle:
@@ -119,12 +122,27 @@ def compare_contents(home: Home, release_id: str) -> Comparison:
                 problems.append(f"{place} has no hash of this release, which was published with one")
             elif record.get("contents_sha256") != now:
                 problems.append(f"the published tables do not have the hash that {place} has")
+            else:
+                problems += _changed(home.releases / release_id, record, place)
     made = next((line for line in reversed(listed) if line.get("file") == path.name), None)
+    if made is None and any(records.values()):
+        # Rows may be right, and views or macros not.
+        problems.append(f"{path.name} is not a file that was published: {home.publications.name} does not name it")
     if made is not None and made.get("file_sha256") != file_hash(path):
         problems.append(
             f"{path.name} is not the file that was published: its hash is not that in {home.publications.name}"
         )
     return Comparison(now, any(records.values()), tuple(problems))
+
+
+def _changed(folder: Path, record: dict[str, Any], place: str) -> list[str]:
+    """Files beside the tables; records of earlier versions have no hash of them."""
+    beside = record.get("beside", {})
+    return [
+        f"releases/{folder.name}/{name} does not have the hash that {place} has"
+        for name, sha256 in beside.items()
+        if not (folder / name).is_file() or file_hash(folder / name) != sha256
+    ]
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -90,6 +90,30 @@ def test_results_that_another_program_changed_do_not_verify(
     assert ", not what was published\n" in capsys.readouterr().out
 
 
+def test_a_results_file_that_no_release_made_does_not_verify(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its rows are those of the release; its views need not be."""
+    link = home / "results.duckdb"
+    shutil.copyfile(link, home / "results-9.duckdb")
+    link.unlink()
+    link.symlink_to("results-9.duckdb")
+    write(home, "CREATE OR REPLACE VIEW latest_histograms AS SELECT * REPLACE (0.99 AS frequency) FROM histograms")
+    assert validate(home, "people", monkeypatch) == 1
+    assert "results-9.duckdb is not a file that was published" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("name", ["spec.json", "privacy.json"])
+def test_a_statement_or_spec_that_was_changed_does_not_verify(
+    name: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (path,) = (home / "releases").glob(f"*/{name}")
+    path.chmod(0o600)
+    path.write_text(path.read_text() + " ")
+    assert validate(home, "people", monkeypatch) == 1
+    assert f"{name} does not have the hash" in " ".join(capsys.readouterr().err.split())
+
+
 def test_falsified_rows_are_told_in_later_files_too(tmp_path: Path, home: Path) -> None:
     """The next publication carries them along; the release they belong to still does not verify, the next does."""
     first = str(list_releases(home)["release_id"][0])
