@@ -1,2 +1,2 @@
--- grain: none; the database that holds the public catalogue, to read only
-ATTACH {path} AS given (READ_ONLY)
+-- grain: none; the database that holds the public catalogue, to read only; of another kind it would load an extension
+ATTACH {path} AS given (TYPE duckdb, READ_ONLY)

@@ -190,6 +190,9 @@ def _wanted(file: TextFile, named: Mapping[str, str | None], found: Checked) -> 
     if path.is_dir():
         found.problems.append(f"{path}: is a folder. Name the file in it.")
         return None
+    if path.exists() and not path.is_file():
+        found.problems.append(f"{path}: is no regular file. Name a file that can be read from its start again.")
+        return None
     try:
         known = file.columns()
     except SourceError as error:

@@ -21,6 +21,8 @@ MOST_BYTES = 1 << 30
 """Bytes of one file that clients sent, and of its rows once they are unpacked."""
 MOST_ROWS = 1 << 24
 """Rows of one file. A few bytes of Parquet can claim any number of equal rows."""
+_DEEPEST = 8
+"""Folders within folders, of which reports need two: whoever nests thousands would exhaust whoever walks them."""
 NOTHING = "Nothing was published."
 
 _KINDS = {
@@ -51,6 +53,10 @@ def deliveries(folder: Path) -> list[Delivery]:
     found = []
     for root, folders, names, descriptor in os.fwalk(folder, onerror=_raise, follow_symlinks=False):
         here = Path(root)
+        if len(here.relative_to(folder).parts) > _DEEPEST:
+            raise SourceError(
+                f"{printable(here)}: lies deeper than any folder of reports. Remove it from the inbox. {NOTHING}"
+            )
         for name in sorted({*folders, *names}):
             state = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
             if name in folders and stat.S_ISDIR(state.st_mode) and not name.endswith(SUFFIX):

@@ -22,6 +22,9 @@ MEMORY, MEMORY_A_COLUMN = 64, 2
 
 FULL = os.strerror(errno.ENOSPC)
 
+_ALONE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+"""A file decides by its first bytes what DuckDB would fetch from the network and run to read it."""
+
 _COLUMN = re.compile(r'^\s+"?(\w+)"?\s+[A-Z][^-]*--\s*(.+?)\s*$', re.MULTILINE)
 _TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 
@@ -65,6 +68,7 @@ def connect(path: Path, *, read_only: bool = False, columns: int = 0) -> Iterato
             "memory_limit": f"{MEMORY + MEMORY_A_COLUMN * columns}MB",
             "temp_directory": str(path.parent / "spill"),
             "threads": "2",
+            **_ALONE,
         },
     )
     try:
@@ -77,7 +81,7 @@ def connect(path: Path, *, read_only: bool = False, columns: int = 0) -> Iterato
 @contextmanager
 def connect_memory() -> Iterator[duckdb.DuckDBPyConnection]:
     """A database that leaves nothing on any disk, for files that fit."""
-    connection = duckdb.connect(":memory:", config={"temp_directory": ""})
+    connection = duckdb.connect(":memory:", config={"temp_directory": "", **_ALONE})
     try:
         yield connection
     finally:

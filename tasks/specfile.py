@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +124,10 @@ def kind_of(path: Path) -> str:
 def read_content(path: Path, source: Path | None = None, runner: Given = None) -> dict[str, Any]:
     """The file's keys and values, not yet looked at."""
     try:
-        if path.stat().st_size > _LARGEST:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")  # a pipe would be waited for
+        if found.st_size > _LARGEST:
             raise SpecError(f"{path}: a spec has at most {_LARGEST >> 20} MB. Is this the data? {NOTHING}")
         content = plainyaml.load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +23,12 @@ class Stamp:
 
 
 def stamp(path: Path) -> Stamp:
-    """OSError where there is none."""
-    if not path.is_dir():
-        return Stamp(str(path), _state(path.stat()))
+    """OSError where there is none, or what is there is neither file nor folder: a pipe would hold everybody up."""
+    found = path.stat()
+    if stat.S_ISREG(found.st_mode):
+        return Stamp(str(path), _state(found))
+    if not stat.S_ISDIR(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
     state: list[int | str] = []
     for delivery in deliveries(path):
         state += [str(delivery.path), *delivery.identity]

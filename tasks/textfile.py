@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -116,6 +117,8 @@ class TextFile:
 
     def columns(self) -> tuple[str, ...]:
         """The file's column names. They are never shown: under a wrong setting they may be somebody's row."""
+        if os.path.exists(self.path) and not os.path.isfile(self.path):  # neither raises for a path that cannot be
+            raise self.unreadable()  # a pipe would be waited for, a device has no end
         try:
             if self.format == "parquet":
                 names = pq.read_schema(self.path).names

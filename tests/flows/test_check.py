@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -93,6 +94,19 @@ def test_a_first_line_that_may_be_somebodys_row_is_not_shown(tmp_path: Path) -> 
         assert done.returncode == 2
         assert "no column of the spec; if it is no header, say `header: false`" in " ".join(done.stderr.split())
         assert MARK not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("where", ["source", "spec"])
+def test_a_pipe_or_a_device_is_refused_at_once(where: str, tmp_path: Path) -> None:
+    """Nobody may ever write to a pipe, and the device has no end."""
+    spec = people.write_spec(tmp_path, source={"path": "people.csv", "user_id": "id"})
+    bad = spec if where == "spec" else tmp_path / "people.csv"
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        bad.unlink(missing_ok=True)
+        make(bad)
+        done = run("check", spec)
+        assert done.returncode == 2
+        assert ("regular file" if where == "source" else "must be a readable UTF-8 text file") in done.stderr
 
 
 def test_a_folder_a_missing_file_and_a_stray_quote(tmp_path: Path) -> None:

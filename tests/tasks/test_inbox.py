@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -100,6 +101,22 @@ def test_a_device_is_refused(tmp_path: Path, file: SpecFile) -> None:
         pytest.skip("devices are not allowed here")
     with pytest.raises(SourceError, match=r"bad\.parquet: is a device"):
         opened(file.path, tmp_path / "home")
+
+
+def test_folders_within_folders_without_end_are_refused_by_name(tmp_path: Path, file: SpecFile) -> None:
+    place = tmp_path / "inbox" / "attribute=job" / "level=low"
+    descriptor = os.open(place, os.O_RDONLY)
+    for _ in range(1500):  # a path of that many cannot be made in one piece
+        os.mkdir("d", dir_fd=descriptor)
+        inner = os.open("d", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
+    try:
+        with pytest.raises(SourceError, match=r"level=low/d/d.*: lies deeper than any folder of reports. Remove it"):
+            opened(file.path, tmp_path / "home")
+    finally:
+        subprocess.run(["/bin/rm", "-rf", place / "d"], check=True)  # pytest's own way recurses
 
 
 def test_a_folder_that_is_a_link_is_refused(tmp_path: Path, file: SpecFile) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from tasks.query import comments, connect, identifier, names, statement, text
+from tasks.query import comments, connect, connect_memory, identifier, names, statement, text
 
 
 def test_statements_come_from_files_with_their_lists_filled_in() -> None:
@@ -74,3 +75,18 @@ def test_readers_share_a_file(tmp_path: Path) -> None:
         for reader in readers:
             reader.join()
     assert found == [(1,)] * 4
+
+
+def test_no_file_makes_the_database_fetch_or_load_an_extension(tmp_path: Path) -> None:
+    """A SQLite file, attached as it is, sends DuckDB to the network for code to read it with."""
+    path = tmp_path / "catalogue.duckdb"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE films (item)")
+    other.close()
+    for connection in (connect(tmp_path / "a.duckdb"), connect_memory()):
+        with connection as database:
+            with pytest.raises(duckdb.IOException, match="not a valid DuckDB database file"):
+                database.execute(statement("10_ingest_attach", path=text(str(path))))
+            with pytest.raises(duckdb.Error) as refused:
+                database.execute(f"ATTACH {text(str(path))} AS other (READ_ONLY)")
+            assert "download" not in str(refused.value)
