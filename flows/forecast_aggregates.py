@@ -67,7 +67,7 @@ def forecast_aggregates(file: AggregatesFile, target_error: float | None = None)
 def _expected(plan: AggregatesPlan) -> str:
     """The largest expected profiles, and how many there are."""
     largest = sorted(zip(plan.expected_shares, plan.profile_names, strict=True), key=lambda pair: -pair[0])
-    shares = ", ".join(f"{name} {100 * share:.2g}%" for share, name in largest[:SHOWN_PROFILES])
+    shares = ", ".join(f"{name} {100 * share:.3g}%" for share, name in largest[:SHOWN_PROFILES])
     more = len(largest) - SHOWN_PROFILES
     return f"profiles: {shares}" + (f" and {more:,} more" if more > 0 else "")
 

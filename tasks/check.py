@@ -17,10 +17,12 @@ import duckdb
 from pldp.errors import SourceError
 from pldp.spec_histograms import Category
 from tasks.aggregates.file import AggregatesFile
+from tasks.inbox import NOTHING as NOTHING_PUBLISHED
 from tasks.items.file import ItemsFile
 from tasks.leftout import EMPTY, UNDECLARED
 from tasks.query import connect_memory, statement, text
 from tasks.run import AnyFile
+from tasks.sent import read_sent
 from tasks.source import SourceFile, unstated
 from tasks.specfile import NOTHING, SpecFile
 from tasks.textfile import TextFile
@@ -51,9 +53,24 @@ def check(file: AnyFile) -> Checked:
     found = Checked()
     if isinstance(file, SpecFile) and file.spec.source.path is not None:
         _check_people(SourceFile(file.spec, file.source, file.plan.levels), found)
+    elif isinstance(file, SpecFile):
+        _check_reports(file, found)
     elif isinstance(file, ItemsFile | AggregatesFile):
         _check_holdings(file, found)
     return found
+
+
+def _check_reports(file: SpecFile, found: Checked) -> None:
+    try:
+        sent = read_sent(file.source, file.plan)
+    except SourceError as error:
+        found.problems.append(_bare(error))
+    except OSError as error:
+        rule = "Correct source.reports in the spec, or give --source."
+        found.problems.append(f"{file.source}: cannot be read ({error.strerror}). {rule}")
+    else:
+        n_files = sum(map(len, sent.files))
+        found.remarks.append(f"{file.source}: reports of {sent.n_users:,} users in {n_files:,} files.")
 
 
 def _check_people(source: SourceFile, found: Checked) -> None:
@@ -269,4 +286,7 @@ def _cells(n: int) -> str:
 
 
 def _bare(error: SourceError) -> str:
-    return str(error).removesuffix(NOTHING).removesuffix("Nothing was perturbed.").rstrip()
+    said = str(error)
+    for nothing in (NOTHING, NOTHING_PUBLISHED, "Nothing was perturbed."):
+        said = said.removesuffix(nothing)
+    return said.rstrip()

@@ -17,6 +17,7 @@ from tasks.durable import make_folder
 from tasks.home import draft_of, link
 from tasks.partitions import read_partition
 from tasks.run import Run
+from tasks.sent import as_reports
 from tasks.stage import stage
 
 
@@ -140,10 +141,3 @@ def _column(reports: Reports) -> pa.FixedSizeBinaryArray:
 def read_reports(path: Path, column: str = "report") -> Reports:
     """The reports of one committed file, (user, byte); `level` for those about hidden levels."""
     return as_reports(pq.read_table(path, columns=[column], memory_map=False)[column].combine_chunks())
-
-
-def as_reports(column: pa.FixedSizeBinaryArray) -> Reports:
-    """A column's own bytes, (user, byte), without a copy."""
-    width = column.type.byte_width
-    data = np.frombuffer(column.buffers()[1], dtype=np.uint8)
-    return data[column.offset * width : (column.offset + len(column)) * width].reshape(len(column), width)

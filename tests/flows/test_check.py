@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests import baskets, items, people
@@ -173,3 +175,33 @@ def test_what_was_left_out_is_told_on_the_terminal_and_nowhere_else(tmp_path: Pa
     kept = [path for path in home.rglob("*") if path.is_file()]
     words = (b"left out: ", b"hold what the spec", b"TOO FEW", b"MISSING COLUMNS", b"NO USER ID")
     assert not [path for path in kept for word in words if word in path.read_bytes()]
+
+
+def test_reports_of_clients_are_looked_at(tmp_path: Path) -> None:
+    values = ["soup", "salad"]
+    spec = people.write_spec(
+        tmp_path, source={"reports": "sent"}, attributes=[{"name": "meal", "values": values}], levels={}
+    )
+    done = run("check", spec)
+    assert done.returncode == 2
+    assert "sent: cannot be read (No such file or directory). Correct source.reports" in done.stderr
+    folder = tmp_path / "sent" / "attribute=meal" / "level=high"
+    folder.mkdir(parents=True)
+    assert "sent: no reports. Check source.reports and its folders." in run("check", spec).stderr
+    pq.write_table(pa.table({"report": pa.array([b"\0"], pa.binary(1))}), folder / "1.parquet")
+    done = run("check", spec)
+    assert done.returncode == 0, done.stderr
+    assert "sent: reports of 1 users in 1 files." in done.stdout
+    pq.write_table(pa.table({"report": pa.array([b"\7"], pa.binary(1))}), folder / "2.parquet")
+    for command in (["check"], ["release", "--home", str(tmp_path / "home")]):
+        done = run(command[0], spec, *command[1:])
+        assert done.returncode == 2
+        assert "2.parquet, row 1, column report: is not a report that krr can make." in done.stderr
+        assert "Nothing was run." in done.stderr
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_plan_of_aggregates_writes_the_share_of_everybody_in_full(tmp_path: Path) -> None:
+    done = run("plan", items.world(tmp_path, 50, profiles={"even": 1}, default="even", expected={"users": 50}))
+    assert done.returncode == 0, done.stderr
+    assert "profiles: even 100%" in done.stdout
