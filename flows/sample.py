@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from pldp.errors import RequestError
 from pldp.spec_histograms import Category
 from tasks.specfile import load_spec
 
@@ -18,7 +19,12 @@ _STEEPNESS = {"age": 0.4, "region": 0.7, "sector": 0.8, "hobby": 0.6, "condition
 
 def write_sample(folder: Path, users: int = USERS) -> tuple[Path, Path]:
     """Write the sample's spec and data into a folder; existing files stay. Their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RequestError(
+            f"{folder}: the folder cannot be made ({error.strerror}). Name a folder. Nothing was written."
+        ) from None
     spec_path, data_path = folder / "sample.yaml", folder / "sample.parquet"
     if not spec_path.exists():
         shutil.copyfile(_example(), spec_path)

@@ -123,13 +123,13 @@ def _check_people(source: SourceFile, found: Checked) -> None:
         plain = isinstance(asked, Category)
         hint = f"`missing: <{'one of values' if plain else 'a number within bounds'}>` to attribute {asked.name}"
         if missing:
-            state = "empty cells" if plain else "cells that hold no number"
+            state = _cells(missing, "nothing" if plain else "no number")
             place = f"{source.path}, readable row {firsts[2 * at]}, column {asked.column or asked.name}"
-            found.problems.append(f"{place}: {missing:,} {state}, and no missing value is declared; add {hint}.")
+            found.problems.append(f"{place}: {state}, and no missing value is declared; add {hint}.")
         if other:
             rule = f"add it to values, or add `other: <one of values>` to attribute {asked.name}"
             place = f"{source.path}, readable row {firsts[2 * at + 1]}, column {asked.column or asked.name}"
-            found.problems.append(f"{place}: {_cells(other)} a value that is not declared: {rule}.")
+            found.problems.append(f"{place}: {_cells(other, 'a value that is not declared')}: {rule}.")
     _remark_unstated(
         [source.level_columns[i] for i in choices], cells[2 * len(present) :], source.unstated_level, found
     )
@@ -281,8 +281,8 @@ def _remark_unstated(columns: Sequence[str], cells: Sequence[int], default: str,
                 found.remarks.append(f"column {column}: {n:,} cells {state}, and count as {default}.")
 
 
-def _cells(n: int) -> str:
-    return "1 cell holds" if n == 1 else f"{n:,} cells hold"
+def _cells(n: int, what: str) -> str:
+    return f"1 cell holds {what}" if n == 1 else f"{n:,} cells hold {what}"
 
 
 def _bare(error: SourceError) -> str:

@@ -26,7 +26,10 @@ MOST_LINES = 1_000
 
 NOT_TEXT = "the cell holds a byte that is not UTF-8"
 LONG = f"the row has more than {LONGEST:,} bytes"
-UNCLOSED = f"a quote opens here that is not closed within {MOST_LINES:,} lines, so the rows after it would be lost"
+UNCLOSED = (
+    f"a quote opens here that is not closed, by the end of the file or within {MOST_LINES:,} lines, so the rows after "
+    "it would be lost"
+)
 STRAY = "a quote stands here that neither opens nor closes a cell, so rows would be lost"
 
 _CHUNK = 1 << 22

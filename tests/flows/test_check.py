@@ -48,8 +48,8 @@ def test_all_problems_at_once_and_never_a_value(wrong: Path) -> None:
     said = " ".join(done.stderr.split())
     for part in (
         "readable row 4, column job: 2 cells hold a value that is not declared",
-        "column sex: 1 empty cells, and no missing value is declared",
-        "column income: 1 cells that hold no number",
+        "column sex: 1 cell holds nothing, and no missing value is declared",
+        "column income: 1 cell holds no number",
         "column id: a user id stands in more than one row (1 rows too many)",
         "4 of 205 rows would be left out (1 of too few or too many cells, 3 without a user id)",
         "Nothing was run.",

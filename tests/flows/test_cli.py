@@ -297,6 +297,9 @@ def test_the_sample_is_made_and_kept(tmp_path: Path, pldp: Pldp) -> None:
     pldp("sample", tmp_path / "new", "--users", 60)
     assert data.read_bytes() == before, "existing data stay"
     assert load_spec(tmp_path / "new" / "sample.yaml").plan.cells == 75
+    said = pldp("sample", data)
+    assert said.code == 2
+    assert "the folder cannot be made" in said.err
 
 
 def test_every_example_spec_is_valid() -> None:

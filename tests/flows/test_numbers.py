@@ -153,7 +153,7 @@ def test_no_number_of_anybody_leaves_the_vault(home: tuple[Path, str], pldp: Pld
     said = pldp("release", spec, "--home", tmp_path / "home")
     assert said.code == 2
     assert "readable row 1, column income:" in said.err
-    assert "cells that hold no number" in said.err
+    assert "cells hold no number" in said.err
     # The command looks first; the stage itself, as a schedule runs it, must not tell either.
     with pytest.raises(SourceError, match="column income: the cell holds no number"):
         release(spec, tmp_path / "home")
