@@ -363,7 +363,7 @@ def test_a_missing_file(name: str, tmp_path: Path, pldp: Pldp) -> None:
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "people.csv").mkdir()
     run, file = opened(write_spec(tmp_path, source={"path": "people.csv", "user_id": "id"}), tmp_path / "home")
-    with pytest.raises(SourceError, match="cannot be read as csv"):
+    with pytest.raises(SourceError, match="cannot be read to its end as csv"):
         ingest.fn(run, file)
 
 

@@ -162,7 +162,7 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkey
     assert "note: default: open is not the profile of the least budgets (shy), and users who state none" in loose
     profiles = {f"p{i}": {"drama": 1, "comedy": f"1/{i + 1}", "war": 0.1} for i in range(300)}
     many = pldp("plan", write_spec(tmp_path, profiles=profiles, default="p299")).out
-    assert "p5 0.33% and 294 more" in many
+    assert "p5 0.333% and 294 more" in many
     assert "ads: ε of one occurrence, spent of allowed, over 300 profiles" in many
     assert "median of 300" in many
     assert len(many.splitlines()) < 60

@@ -243,7 +243,7 @@ def test_analysts_reach_the_results_and_nothing_else(finished: Finished) -> None
     home, folder = finished.home, finished.home / "releases" / finished.done.release_id
     assert mode(home) == mode(home / "releases") == mode(folder) == 0o755
     assert {path.name: mode(path) for path in folder.iterdir()} == dict.fromkeys(
-        ("spec.json", "plan.json", "opened.json", "privacy.json", "counted.json"), 0o644
+        ("spec.json", "plan.json", "opened.json", "privacy.json", "counted.json", "contents.json"), 0o644
     )
     closed = {name: mode(home / name) for name in ("vault", "reports", "evaluations")}
     assert closed == {"vault": 0o700, "reports": 0o700, "evaluations": 0o700}

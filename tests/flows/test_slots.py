@@ -180,6 +180,7 @@ def test_the_profile_of_the_operator_names_the_server(tmp_path: Path, monkeypatc
 
 def test_the_first_slot_is_the_servers() -> None:
     """Planned by its clock: at a full minute the slot that we would compute may be gone already."""
+    began = datetime.now(UTC)
     late, first, second = (planned(timedelta(minutes=m)) for m in (5, -1, -2))
     done = planned(timedelta(minutes=4), state=Completed())  # by the serve before
     skipped = planned(-timedelta(seconds=30), state=Cancelled())
@@ -188,7 +189,7 @@ def test_the_first_slot_is_the_servers() -> None:
 
     def slots(*runs: FlowRun) -> dict[UUID, datetime]:
         client: Any = Client(*(run.model_copy(update={"deployment_id": key}) for run in runs))
-        return asyncio.run(first_slots(client, [key], NOW))
+        return asyncio.run(first_slots(client, [key], began))
 
     assert slots(done, skipped, by_hand) == {}
     assert slots(second, first, done, skipped, by_hand) == {key: first.expected_start_time}

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from flows.release import release
+from pldp.errors import SourceError
 from tests.flows.conftest import Pldp
 from tests.people import digests, world
 
@@ -45,6 +47,9 @@ def test_a_refused_source_leaves_no_folders(tmp_path: Path, pldp: Pldp) -> None:
     spec, home = world(tmp_path), tmp_path / "home"
     (tmp_path / "people.parquet").write_bytes(b"no parquet")
     assert pldp("release", spec, "--home", home).code == 2
+    assert not home.exists(), "the command looks at the source before it makes a home"
+    with pytest.raises(SourceError):
+        release(spec, home)
     assert folders(home) == []
     assert not (home / "ledger.jsonl").exists()
 
