@@ -22,7 +22,7 @@ import yaml
 from bench.common import RESULTS, ROOT, Measure, publish
 from bench.scale import MEMORY_RATIO, Cost
 from bench.utility import DRAWS, SEED, draw, gains, many, table, utility
-from pldp.aggregates.catalogue import Catalogue
+from pldp.questions.aggregates.catalogue import Catalogue
 
 DATA = ROOT.parent / "shared" / "data"
 PEOPLE = 989_818
@@ -91,7 +91,7 @@ def profiles() -> list[Measure]:
         (folder / "spec.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
         before, start = os.times(), time.perf_counter()
         done = subprocess.run(
-            [sys.executable, "-m", "flows.cli", "plan", str(folder / "spec.yaml")],
+            [sys.executable, "-m", "pldp.flows.cli", "plan", str(folder / "spec.yaml")],
             cwd=ROOT,
             capture_output=True,
             text=True,

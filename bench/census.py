@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from bench.common import ROOT, Measure, publish
-from pldp.numeric.domain import positions
-from pldp.numeric.means import ESTIMATORS
-from pldp.numeric.predict import predicted_mse, random_mix
-from pldp.papers.pmpm_draw import duchi_errors, squared_errors
-from pldp.papers.pmpm_methods import BUDGETS, DUCHI, HYBRID, MPM, PERSONAL, TOTAL, Census, dimensions, duchi, plan_of
-from pldp.randomness import Keystream
-from tasks.reproduce.datasets import DEFAULT_FOLDER, load
+from pldp.channels.numeric.domain import positions
+from pldp.channels.randomness import Keystream
+from pldp.papers.laboratory.datasets import DEFAULT_FOLDER, load
+from pldp.papers.pmpm.draw import duchi_errors, squared_errors
+from pldp.papers.pmpm.methods import BUDGETS, DUCHI, HYBRID, MPM, PERSONAL, TOTAL, Census, dimensions, duchi, plan_of
+from pldp.questions.numbers.choice import predicted_mse, random_mix
+from pldp.questions.numbers.means import ESTIMATORS
 
 REPEATS = 100
 YEARS = (2015, 2017)
@@ -166,7 +166,7 @@ def _picture(cells: list[Cell]) -> str:
     import altair as alt
     import vl_convert
 
-    from tasks.charts import inline
+    from pldp.tasks.charts import inline
 
     whole = {year: max(cell.attributes for cell in cells if cell.year == year) for year in YEARS}
     shown = [cell for cell in cells if cell.attributes == whole[cell.year]]

@@ -14,13 +14,13 @@ from fractions import Fraction
 import numpy as np
 
 from bench.common import ROOT, Measure, publish
-from pldp.items.allocation import RowWish, bounded_items
-from pldp.items.channels import ItemChannels
-from pldp.items.mining import Search, frequent_sets, mine
-from pldp.items.sampling import SetSampling
-from pldp.items.transactions import Columns
-from pldp.mechanisms.krr import KRR
-from pldp.randomness import Keystream
+from pldp.channels.krr import KRR
+from pldp.channels.randomness import Keystream
+from pldp.questions.items.allocation import RowWish, bounded_items
+from pldp.questions.items.channels import ItemChannels
+from pldp.questions.items.mining import Search, frequent_sets, mine
+from pldp.questions.items.sampling import SetSampling
+from pldp.questions.items.transactions import Columns
 
 MSNBC = ROOT.parent / "shared" / "data" / "msnbc990928.seq.gz"
 CATEGORIES = 17

@@ -22,13 +22,13 @@ import yaml
 
 from bench.common import RESULTS, ROOT, Measure, publish
 from bench.items import CATEGORIES, HEADER, ITEMS, MSNBC, made_up
-from pldp.items.channels import ItemChannels
-from pldp.items.comparators import Grouped, mask
-from pldp.items.levels import levels_from_frequency
-from pldp.items.mining import Search
-from pldp.items.study import Identity, Method, study
-from pldp.items.transactions import Columns
-from pldp.randomness import Keystream
+from pldp.channels.randomness import Keystream
+from pldp.questions.items.channels import ItemChannels
+from pldp.questions.items.comparators import Grouped, mask
+from pldp.questions.items.levels import levels_from_frequency
+from pldp.questions.items.mining import Search
+from pldp.questions.items.study import Identity, Method, study
+from pldp.questions.items.transactions import Columns
 
 BASKET = MSNBC.with_name("basket.txt.gz")
 NAMES = ("aprr", "MASK", "GR-PPFM")

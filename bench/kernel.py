@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 
 from bench.common import Measure, cpu_medians, publish
-from pldp.mechanisms.protocol import Floats, Values
-from pldp.mechanisms.unary import BRR
-from pldp.randomness import Keystream, Words
+from pldp.channels.protocol import Floats, Values
+from pldp.channels.randomness import Keystream, Words
+from pldp.channels.unary import BRR
 
 DOMAINS = {16: 4_000_000, 100: 1_000_000}
 CHUNK = 1 << 16

@@ -14,13 +14,13 @@ import numpy as np
 
 from bench.common import ROOT, Measure, cpu_seconds, medians, publish
 from bench.peers import interpreter
-from pldp.number_plan import NumbersPlan
-from pldp.number_reports import count_numbers, report_numbers
-from pldp.numeric.domain import CODES, Codes, Floats
-from pldp.numeric.predict import MECHANISMS
-from pldp.randomness import Keystream
-from pldp.resolve_numbers import plan_numbers
-from pldp.spec_numbers import Number, Numbers
+from pldp.channels.numeric.domain import CODES, Codes, Floats
+from pldp.channels.randomness import Keystream
+from pldp.questions.numbers.choice import MECHANISMS
+from pldp.questions.numbers.plan import NumbersPlan
+from pldp.questions.numbers.reports import count_numbers, report_numbers
+from pldp.questions.numbers.resolve import plan_numbers
+from pldp.questions.numbers.spec import Number, Numbers
 
 ATTRIBUTES = 32
 TOTAL = Fraction(10)

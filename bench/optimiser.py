@@ -14,11 +14,11 @@ import numpy as np
 
 from bench.common import Measure, cpu_medians, medians, publish
 from bench.peers import interpreter
-from pldp.aggregates.budgets import allocate, caps, to_ticks, turning_point
-from pldp.aggregates.catalogue import Catalogue, Units
-from pldp.aggregates.objectives import MAE, MSE, Objective
-from pldp.aggregates.release import Mechanism
-from pldp.randomness import Keystream
+from pldp.channels.randomness import Keystream
+from pldp.questions.aggregates.budgets import allocate, caps, to_ticks, turning_point
+from pldp.questions.aggregates.catalogue import Catalogue, Units
+from pldp.questions.aggregates.objectives import MAE, MSE, Objective
+from pldp.questions.aggregates.release import Mechanism
 
 HERE = Path(__file__).resolve().parent
 LAYER, LAYER_PROFILES = "cvxpy", 50

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common import Measure, medians, publish
-from pldp.combine import Combined, combine_linear, estimate_levels
-from pldp.mechanisms.protocol import PureProtocol, Reports, Values
-from pldp.mechanisms.registry import PROTOCOLS
-from pldp.mechanisms.unary import BRR
-from pldp.randomness import Keystream
-from tasks.perturb import read_reports, write_reports
+from pldp.channels.protocol import PureProtocol, Reports, Values
+from pldp.channels.randomness import Keystream
+from pldp.channels.registry import PROTOCOLS
+from pldp.channels.unary import BRR
+from pldp.estimate.combine import Combined, combine_linear, estimate_levels
+from pldp.tasks.perturb import read_reports, write_reports
 
 HERE = Path(__file__).resolve().parent
 DOMAINS = {16: 4_000_000, 100: 1_000_000}

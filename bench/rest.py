@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from bench.common import Measure, cpu_medians, publish
-from pldp.mechanisms.krr import KRR
-from pldp.mechanisms.protocol import PureProtocol, Values
-from pldp.mechanisms.subset import Subset
-from pldp.mechanisms.unary import BRR
-from pldp.randomness import Keystream
-from tasks.perturb import read_reports, write_reports
+from pldp.channels.krr import KRR
+from pldp.channels.protocol import PureProtocol, Values
+from pldp.channels.randomness import Keystream
+from pldp.channels.subset import Subset
+from pldp.channels.unary import BRR
+from pldp.tasks.perturb import read_reports, write_reports
 
 CASES: tuple[tuple[type[KRR] | type[Subset] | type[BRR], int], ...] = ((KRR, 16), (BRR, 16), (BRR, 100), (Subset, 25))
 USERS = 1 << 20

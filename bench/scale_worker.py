@@ -59,17 +59,17 @@ class Watch:
 def main() -> None:
     home, tiny, spec = (Path(argument).resolve() for argument in sys.argv[1:4])
     runner = json.loads(sys.argv[4]) if len(sys.argv) > 4 else None
-    from tasks.home import Home
-    from tasks.settings import settle
+    from pldp.tasks.home import Home
+    from pldp.tasks.settings import settle
 
     Home(home).prepare()
     settle(home)
-    from tasks import stage
+    from pldp.tasks import stage
 
     ran: Ran = defaultdict(list)
     stage.guarded = functools.partial(_timed, stage.guarded, ran)
-    import flows.release as flow
-    from tasks.vaults import forget_vault
+    import pldp.flows.release as flow
+    from pldp.tasks.vaults import forget_vault
 
     vault = 0
 

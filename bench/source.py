@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
-from pldp.mechanisms.protocol import Floats
+from pldp.channels.protocol import Floats
 
 SIZES = (5, 10, 15, 20, 25)
 CELLS = sum(SIZES)

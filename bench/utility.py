@@ -13,9 +13,9 @@ import polars as pl
 import vl_convert
 
 from bench.common import Measure
-from pldp.aggregates.budgets import TICK_BITS, allocate, equal_scaling, to_ticks
-from pldp.aggregates.catalogue import Catalogue, Units
-from pldp.aggregates.metrics import (
+from pldp.questions.aggregates.budgets import TICK_BITS, allocate, equal_scaling, to_ticks
+from pldp.questions.aggregates.catalogue import Catalogue, Units
+from pldp.questions.aggregates.metrics import (
     best_scales,
     geometric_moments,
     kl_divergence,
@@ -24,7 +24,7 @@ from pldp.aggregates.metrics import (
     mean_absolute_error_loss,
     mean_squared_error,
 )
-from pldp.aggregates.objectives import OBJECTIVES, Floats
+from pldp.questions.aggregates.objectives import OBJECTIVES, Floats
 
 EPSILONS = tuple(Fraction(step, 20) for step in range(1, 9))
 DRAWS = 10

@@ -12,19 +12,27 @@ from fractions import Fraction
 import great_expectations.expectations as gxe
 import pandas as pd
 
-from expectations.gate import Gate, exactly_once
-from expectations.hidden_gates import hidden_gates
-from expectations.honest_gate import estimates_possible
-from expectations.number_gates import NumberEvidence, mean_p_values, number_gates, quantiles_usable
-from expectations.shared import TRUTH_ALPHA, enough_users, errors_usable, everyone_counted, kept, partitions_once, tails
-from pldp.checks import unbiasedness
-from pldp.hidden_histogram import moment_test
-from pldp.inference import Histogram
-from pldp.mechanisms.protocol import Floats
-from pldp.number_estimate import Distribution
-from pldp.plan import FAMILY, Plan
-from tasks.count import Support, Tally
-from tasks.estimate import LevelEstimates
+from pldp.channels.protocol import Floats
+from pldp.estimate.inference import Histogram
+from pldp.expectations.gate import Gate, exactly_once
+from pldp.expectations.hidden_gates import hidden_gates
+from pldp.expectations.honest_gate import estimates_possible
+from pldp.expectations.number_gates import NumberEvidence, mean_p_values, number_gates, quantiles_usable
+from pldp.expectations.shared import (
+    TRUTH_ALPHA,
+    enough_users,
+    errors_usable,
+    everyone_counted,
+    kept,
+    partitions_once,
+    tails,
+)
+from pldp.questions.histograms.checks import unbiasedness
+from pldp.questions.histograms.hidden import moment_test
+from pldp.questions.histograms.plan import FAMILY, Plan
+from pldp.questions.numbers.estimate import Distribution
+from pldp.tasks.count import Support, Tally
+from pldp.tasks.estimate import LevelEstimates
 
 
 @dataclass(frozen=True)

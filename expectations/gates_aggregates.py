@@ -11,14 +11,22 @@ import great_expectations.expectations as gxe
 import numpy as np
 import pandas as pd
 
-from expectations.gate import Gate, exactly_once
-from expectations.shared import TRUTH_ALPHA, enough_users, errors_usable, everyone_counted, kept, partitions_once, tails
-from pldp.aggregates.budgets import TICK_BITS
-from pldp.aggregates.catalogue import Units
-from pldp.aggregates.checks import noise_tails
-from pldp.aggregates.plan import RESIDUAL, AggregatesPlan
-from pldp.aggregates.totals import Sums
-from tasks.aggregates.totals import ItemTally
+from pldp.expectations.gate import Gate, exactly_once
+from pldp.expectations.shared import (
+    TRUTH_ALPHA,
+    enough_users,
+    errors_usable,
+    everyone_counted,
+    kept,
+    partitions_once,
+    tails,
+)
+from pldp.questions.aggregates.budgets import TICK_BITS
+from pldp.questions.aggregates.catalogue import Units
+from pldp.questions.aggregates.checks import noise_tails
+from pldp.questions.aggregates.plan import RESIDUAL, AggregatesPlan
+from pldp.questions.aggregates.totals import Sums
+from pldp.tasks.aggregates.totals import ItemTally
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,24 @@ import great_expectations.expectations as gxe
 import numpy as np
 import pandas as pd
 
-from expectations.gate import Gate, exactly_once
-from expectations.shared import TRUTH_ALPHA, enough_users, errors_usable, everyone_counted, kept, partitions_once, tails
-from pldp.items.checks import bernstein
-from pldp.items.plan import Bits, ItemsPlan, OneValue, Sampled
-from pldp.items.singles import Singles, level_singles
-from pldp.items.statement import item_ratios
-from pldp.plan import FAMILY
-from tasks.items.count import Counted, Support
-from tasks.items.mine import Mined
-from tasks.items.truth import Truth
+from pldp.expectations.gate import Gate, exactly_once
+from pldp.expectations.shared import (
+    TRUTH_ALPHA,
+    enough_users,
+    errors_usable,
+    everyone_counted,
+    kept,
+    partitions_once,
+    tails,
+)
+from pldp.questions.histograms.plan import FAMILY
+from pldp.questions.items.checks import bernstein
+from pldp.questions.items.plan import Bits, ItemsPlan, OneValue, Sampled
+from pldp.questions.items.singles import Singles, level_singles
+from pldp.questions.items.statement import item_ratios
+from pldp.tasks.items.count import Counted, Support
+from pldp.tasks.items.mine import Mined
+from pldp.tasks.items.truth import Truth
 
 
 @dataclass(frozen=True)

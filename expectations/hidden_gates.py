@@ -8,10 +8,10 @@ import great_expectations.expectations as gxe
 import numpy as np
 import pandas as pd
 
-from expectations.gate import Gate
-from pldp.exact import log_above, within
-from pldp.plan import HiddenPlan, Plan
-from tasks.count import Support
+from pldp.channels.exact import log_above, within
+from pldp.expectations.gate import Gate
+from pldp.questions.histograms.plan import HiddenPlan, Plan
+from pldp.tasks.count import Support
 
 
 def hidden_gates(plan: Plan, hidden: HiddenPlan, supports: tuple[Support, ...]) -> tuple[Gate, ...]:

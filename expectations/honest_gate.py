@@ -9,14 +9,14 @@ from typing import Self
 
 import numpy as np
 
-from expectations.gate import Gate
-from expectations.shared import tails
-from pldp.hidden import level_shares
-from pldp.honest import hidden_tails, support_reach, support_tails
-from pldp.mechanisms.protocol import Counts, Floats, PureProtocol
-from pldp.plan import FAMILY, AttributePlan, Plan
-from pldp.postprocess import project_to_simplex
-from tasks.count import Support
+from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.estimate.hidden import level_shares
+from pldp.estimate.honest import hidden_tails, support_reach, support_tails
+from pldp.estimate.postprocess import project_to_simplex
+from pldp.expectations.gate import Gate
+from pldp.expectations.shared import tails
+from pldp.questions.histograms.plan import FAMILY, AttributePlan, Plan
+from pldp.tasks.count import Support
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from expectations.gate import Gate, exactly_once
-from pldp.inference import Recipe
-from pldp.mechanisms.protocol import Counts
-from pldp.number_estimate import Distribution
-from pldp.number_plan import NumbersPlan
-from pldp.plan import FAMILY, Plan
-from tasks.numbers import NumberResults
+from pldp.channels.protocol import Counts
+from pldp.estimate.inference import Recipe
+from pldp.expectations.gate import Gate, exactly_once
+from pldp.questions.histograms.plan import FAMILY, Plan
+from pldp.questions.numbers.estimate import Distribution
+from pldp.questions.numbers.plan import NumbersPlan
+from pldp.tasks.numbers import NumberResults
 
 
 @dataclass(frozen=True)

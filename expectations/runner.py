@@ -10,7 +10,7 @@ os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
 
 import great_expectations as gx
 
-from expectations.gate import Gate
+from pldp.expectations.gate import Gate
 
 
 @dataclass(frozen=True)

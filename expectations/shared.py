@@ -10,8 +10,8 @@ import great_expectations.expectations as gxe
 import numpy as np
 import pandas as pd
 
-from expectations.gate import Gate, exactly_once
-from pldp.exact import float_above, log_above, within
+from pldp.channels.exact import float_above, log_above, within
+from pldp.expectations.gate import Gate, exactly_once
 
 Spent = Iterable[tuple[Fraction, Fraction]]
 """Worst-case ratios, and the budgets that bound them."""

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from flows.kinds import Asked, Concluded, Kind
-from flows.pipeline import fan_out
-from flows.progress import report
-from flows.runner import batches_of
-from pldp.aggregates.catalogue import Units
-from pldp.aggregates.totals import Sums
-from tasks.aggregates.file import AggregatesFile, load_aggregates
-from tasks.aggregates.ingest import ingest_items
-from tasks.aggregates.perturb import perturb_aggregates, true_sums
-from tasks.aggregates.run import AggregatesRun, open_aggregates
-from tasks.aggregates.tables import aggregate_rows, item_budget_rows, loss_rows
-from tasks.aggregates.totals import ItemTally, add_up_items, count_aggregates, estimate_aggregates
-from tasks.aggregates.validate import validate_aggregates
-from tasks.count import record_counted
-from tasks.ingest import Ingested
-from tasks.specfile import Given
+from pldp.flows.kinds import Asked, Concluded, Kind
+from pldp.flows.pipeline import fan_out
+from pldp.flows.progress import report
+from pldp.flows.runner import batches_of
+from pldp.questions.aggregates.catalogue import Units
+from pldp.questions.aggregates.totals import Sums
+from pldp.tasks.aggregates.file import AggregatesFile, load_aggregates
+from pldp.tasks.aggregates.ingest import ingest_items
+from pldp.tasks.aggregates.perturb import perturb_aggregates, true_sums
+from pldp.tasks.aggregates.run import AggregatesRun, open_aggregates
+from pldp.tasks.aggregates.tables import aggregate_rows, item_budget_rows, loss_rows
+from pldp.tasks.aggregates.totals import ItemTally, add_up_items, count_aggregates, estimate_aggregates
+from pldp.tasks.aggregates.validate import validate_aggregates
+from pldp.tasks.count import record_counted
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.specfile import Given
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 
 @dataclass(frozen=True)

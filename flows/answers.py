@@ -12,9 +12,9 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.measure import Measurement
 
-from flows.tables import Table
-from tasks.analyst import Answer
-from tasks.terminal import visible
+from pldp.flows.tables import Table
+from pldp.tasks.analyst import Answer
+from pldp.tasks.terminal import visible
 
 _WIDEST = 100_000
 

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from flows import cli_analyst, cli_check, cli_levels, cli_recycle, cli_reports, cli_reproduce, cli_show
-from flows.options import (
+from pldp import __version__
+from pldp.errors import GateFailed, PldpError
+from pldp.flows import cli_analyst, cli_check, cli_levels, cli_recycle, cli_reports, cli_show
+from pldp.flows.options import (
     DEFAULT_HOME,
     HomeOption,
     JsonOption,
@@ -28,11 +30,10 @@ from flows.options import (
     out,
     print_json,
 )
-from pldp import __version__
-from pldp.errors import GateFailed, PldpError
+from pldp.papers.laboratory import command as cli_reproduce
 
 if TYPE_CHECKING:
-    from tasks.specfile import Given
+    from pldp.tasks.specfile import Given
 
 app = typer.Typer(
     name="pldp",
@@ -93,13 +94,13 @@ def release(
     given = given_runner(runner, workers, memory)
     home = _prepare(home, spec, source, given)
     spec, source = spec.absolute(), source and source.absolute()
-    from flows.server import prepared
+    from pldp.flows.server import prepared
 
     with prepared(home):
-        from flows import release as flow
-        from flows.progress import shown
-        from flows.render import show_release
-        from tasks.results import read_release
+        from pldp.flows import release as flow
+        from pldp.flows.progress import shown
+        from pldp.flows.render import show_release
+        from pldp.tasks.results import read_release
 
         with shown(err):
             done = flow.release(spec, home, slot=slot, source=source, wait=wait, runner=given)
@@ -133,13 +134,13 @@ def evaluate(
     """Compare estimates with the truth. Stays on the vault's side; never publishes."""
     home = _prepare(home, spec, source, evaluation=True)
     spec, source = spec.absolute(), source and source.absolute()
-    from flows.server import prepared
+    from pldp.flows.server import prepared
 
     with prepared(home):
-        from flows import evaluate as flow
-        from flows.consoles import console_for
-        from flows.progress import shown
-        from flows.render import show_evaluation
+        from pldp.flows import evaluate as flow
+        from pldp.flows.consoles import console_for
+        from pldp.flows.progress import shown
+        from pldp.flows.render import show_evaluation
 
         with shown(err):
             done = flow.evaluate(spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, source=source)
@@ -160,8 +161,8 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Predict errors and budgets from the spec alone."""
-    from flows.consoles import console_for
-    from tasks.kinds import load_any
+    from pldp.flows.consoles import console_for
+    from pldp.tasks.kinds import load_any
 
     console = console_for(spec)
     found = console.forecast(load_any(spec), target_error)
@@ -184,7 +185,7 @@ def serve(
     ] = None,
 ) -> None:
     """Release every spec on its schedule, until stopped."""
-    from flows.serve import serve as run
+    from pldp.flows.serve import serve as run
 
     run(specs, home, port=port, on_failure=on_failure, grace_minutes=grace)
 
@@ -195,7 +196,7 @@ def sample(
     users: Annotated[int, typer.Option(min=1, help="How many made-up people.")] = 100_000,
 ) -> None:
     """Make the sample spec and data, to try a release."""
-    from flows.sample import write_sample
+    from pldp.flows.sample import write_sample
 
     spec, data = write_sample(folder, users)
     out.print(f"Spec {spec}, data {data}. Next: pldp release {spec}", highlight=False, soft_wrap=True)
@@ -203,9 +204,9 @@ def sample(
 
 def _prepare(home: Path, spec: Path, source: Path | None, runner: Given = None, *, evaluation: bool = False) -> Path:
     """Refuse a bad spec or source before anything starts, and make the home."""
-    from tasks.check import check
-    from tasks.home import Home
-    from tasks.kinds import load_any
+    from pldp.tasks.check import check
+    from pldp.tasks.home import Home
+    from pldp.tasks.kinds import load_any
 
     check(load_any(spec, source, runner, evaluation=evaluation)).raise_problems()
     home = home.resolve()

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from flows.options import DEFAULT_HOME, HomeOption, JsonOption, out, print_json
+from pldp.flows.options import DEFAULT_HOME, HomeOption, JsonOption, out, print_json
 
 app = typer.Typer()
 
@@ -26,8 +26,8 @@ def query(
     limit: Annotated[int, typer.Option(min=1, help="Rows that a table shows.")] = SHOWN_ROWS,
 ) -> None:
     """Ask the results in SQL. Reads only; works while a release runs."""
-    from flows.answers import as_plain, show_answer, write_csv
-    from tasks.analyst import ask
+    from pldp.flows.answers import as_plain, show_answer, write_csv
+    from pldp.tasks.analyst import ask
 
     if as_json and as_csv:
         raise typer.BadParameter("give --json or --csv, not both")
@@ -60,8 +60,8 @@ def group(
     as_json: JsonOption = False,
 ) -> None:
     """The summed share of a group of values, with its right error."""
-    from flows.answers import show_group
-    from tasks.analyst import ask_group
+    from pldp.flows.answers import show_group
+    from pldp.tasks.analyst import ask_group
 
     found = ask_group(home, release, attribute, values, confidence=confidence, population=population)
     if as_json:
@@ -81,7 +81,7 @@ def export(
     home: HomeOption = DEFAULT_HOME,
 ) -> None:
     """Write a release's tables and its privacy statement to files."""
-    from tasks.export import export_release
+    from pldp.tasks.export import export_release
 
     written = export_release(home, release, folder, kind, force=force)
     out.print(f"{folder}: {', '.join(written)}", markup=False, highlight=False, soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flows.options import out
+from pldp.flows.options import out
 
 app = typer.Typer()
 
@@ -20,8 +20,8 @@ def check(
     ] = None,
 ) -> None:
     """Read spec and source, and tell everything that a release would refuse. Runs and writes nothing."""
-    from tasks.check import check as look
-    from tasks.kinds import load_any
+    from pldp.tasks.check import check as look
+    from pldp.tasks.kinds import load_any
 
     found = look(load_any(spec, source))
     for remark in found.remarks:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, out, print_json
-from flows.tables import Table
+from pldp.flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, out, print_json
+from pldp.flows.tables import Table
 
 app = typer.Typer()
 
@@ -24,7 +24,7 @@ def levels(
     """Turn published scores into the section `sensitivity` of a spec of kind items."""
     import yaml
 
-    from tasks.levels import levels_of
+    from pldp.tasks.levels import levels_of
 
     if (of is None) == (cuts is None):
         raise typer.BadParameter("give either --of or --cuts")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, out, print_json
+from pldp.flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, out, print_json
 
 app = typer.Typer()
 
@@ -21,11 +21,11 @@ def recycle(
     as_json: JsonOption = False,
 ) -> None:
     """Estimate from reports of at most BUDGET each; weaker-protected ones are perturbed again, once and for all."""
-    from flows.render_histograms import histogram_tables
-    from pldp.exact import parse_ratio
-    from tasks.home import Home
-    from tasks.recycle import recycle as make
-    from tasks.recycle import write_cleared
+    from pldp.channels.exact import parse_ratio
+    from pldp.flows.render_histograms import histogram_tables
+    from pldp.tasks.home import Home
+    from pldp.tasks.recycle import recycle as make
+    from pldp.tasks.recycle import write_cleared
 
     try:
         wanted = parse_ratio(budget)

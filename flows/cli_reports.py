@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flows.options import DEFAULT_HOME, HomeOption, ReleaseArgument, out
+from pldp.flows.options import DEFAULT_HOME, HomeOption, ReleaseArgument, out
 
 app = typer.Typer()
 
@@ -21,7 +21,7 @@ def reports(
     home: HomeOption = DEFAULT_HOME,
 ) -> None:
     """Hand out what one provider gets of a release of aggregates: its perturbed rows, and nothing else."""
-    from tasks.aggregates.handout import hand_out
+    from pldp.tasks.aggregates.handout import hand_out
 
     written = hand_out(home, release, provider, folder, force=force)
     out.print(f"{folder}: {', '.join(written)}", markup=False, highlight=False, soft_wrap=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, out, print_json
 from pldp.errors import GateFailed
+from pldp.flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, out, print_json
 
 app = typer.Typer()
 
@@ -13,10 +13,10 @@ app = typer.Typer()
 @app.command()
 def validate(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Check a release's gates, its plan's hash and its tables' hash; exit code 1 when anything fails."""
-    from flows.render import show_contents, show_validations
-    from tasks.contents import compare_contents
-    from tasks.home import Home
-    from tasks.results import read_release
+    from pldp.flows.render import show_contents, show_validations
+    from pldp.tasks.contents import compare_contents
+    from pldp.tasks.home import Home
+    from pldp.tasks.results import read_release
 
     found = read_release(home, release_id)
     contents = compare_contents(Home(home), found.release_id)
@@ -33,8 +33,8 @@ def validate(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_js
 @app.command()
 def show(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """Show a release: histograms with errors, budgets, gates."""
-    from flows.render import show_release
-    from tasks.results import read_release
+    from pldp.flows.render import show_release
+    from pldp.tasks.results import read_release
 
     found = read_release(home, release_id)
     if as_json:
@@ -46,7 +46,7 @@ def show(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: 
 @app.command()
 def page(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME) -> None:
     """Build a release's page again, and the index of all releases; print the page's path."""
-    from tasks.page import build_page
+    from pldp.tasks.page import build_page
 
     out.print(str(build_page(home.resolve(), release_id)), markup=False, highlight=False, soft_wrap=True)
 
@@ -54,11 +54,11 @@ def page(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME) -> None:
 @app.command()
 def releases(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
     """List the releases of a home, and what they spent."""
-    from flows.render import show_failures, show_releases, show_vaults
-    from tasks.failures import read_failures
-    from tasks.home import Home
-    from tasks.results import list_releases
-    from tasks.vaults import vaults
+    from pldp.flows.render import show_failures, show_releases, show_vaults
+    from pldp.tasks.failures import read_failures
+    from pldp.tasks.home import Home
+    from pldp.tasks.results import list_releases
+    from pldp.tasks.vaults import vaults
 
     found = list_releases(home)
     if as_json:

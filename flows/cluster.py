@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from pldp import __version__
 from pldp.errors import HomeError
-from pldp.spec_runner import LOCAL, Runner
-from tasks.run import AnyRun
-from tasks.stage import reason
+from pldp.spec.runner import LOCAL, Runner
+from pldp.tasks.run import AnyRun
+from pldp.tasks.stage import reason
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from tasks.specfile import AGGREGATES, ITEMS, kind_of
+from pldp.tasks.specfile import AGGREGATES, ITEMS, kind_of
 
 if TYPE_CHECKING:
-    from flows.evaluate import Evaluated
+    from pldp.flows.evaluate import Evaluated
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,16 @@ class Shown:
 def console_for(spec: Path) -> Shown:
     kind = kind_of(spec)
     if kind == AGGREGATES:
-        from flows.forecast_aggregates import forecast_aggregates
-        from flows.render_aggregates import show_aggregates_forecast, show_aggregates_study
+        from pldp.flows.forecast_aggregates import forecast_aggregates
+        from pldp.flows.render_aggregates import show_aggregates_forecast, show_aggregates_study
 
         return Shown(forecast_aggregates, show_aggregates_forecast, show_aggregates_study)
     if kind == ITEMS:
-        from flows.forecast_items import forecast_items
-        from flows.render_items import show_items_forecast, show_items_study
+        from pldp.flows.forecast_items import forecast_items
+        from pldp.flows.render_items import show_items_forecast, show_items_study
 
         return Shown(forecast_items, show_items_forecast, show_items_study)
-    from flows.forecast import forecast
-    from flows.render_histograms import show_forecast, show_histogram_study
+    from pldp.flows.forecast import forecast
+    from pldp.flows.render_histograms import show_forecast, show_histogram_study
 
     return Shown(forecast, show_forecast, show_histogram_study)

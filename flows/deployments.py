@@ -25,13 +25,13 @@ from prefect.schedules import Cron
 from prefect.states import Cancelled, Crashed
 from prefect.types.entrypoint import EntrypointType
 
-from flows.own_server import OwnServer
-from flows.schedule import grace, is_missed, report_failure, scheduled_release
-from flows.serve import Served
 from pldp.errors import HomeError
-from pldp.schedule import slot_of
-from tasks.failures import say
-from tasks.home import Home
+from pldp.flows.own_server import OwnServer
+from pldp.flows.schedule import grace, is_missed, report_failure, scheduled_release
+from pldp.flows.serve import Served
+from pldp.spec.schedule import slot_of
+from pldp.tasks.failures import say
+from pldp.tasks.home import Home
 
 SCHEDULER_SECONDS = 180
 """A working scheduler plans a new deployment's runs within seconds."""

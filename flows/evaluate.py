@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from prefect import flow
 
-from flows.kinds import Asked, kind_for
-from flows.orchestration import orchestrated
-from flows.pipeline import threads
-from flows.progress import report, tell
-from flows.runner import running_on
-from tasks.home import Home
-from tasks.leftout import remarks
-from tasks.query import connect
-from tasks.run import AnyRun
-from tasks.tables import validation_rows
-from tasks.vaults import forget_vault
+from pldp.flows.kinds import Asked, kind_for
+from pldp.flows.orchestration import orchestrated
+from pldp.flows.pipeline import threads
+from pldp.flows.progress import report, tell
+from pldp.flows.runner import running_on
+from pldp.tasks.home import Home
+from pldp.tasks.leftout import remarks
+from pldp.tasks.query import connect
+from pldp.tasks.run import AnyRun
+from pldp.tasks.tables import validation_rows
+from pldp.tasks.vaults import forget_vault
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 
 @dataclass(frozen=True)

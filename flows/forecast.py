@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from flows.forecast_numbers import mean_errors, mechanism_rows, sampling_rows
-from pldp.combine import LINEAR_METHODS
+from pldp.channels.choice import reason
+from pldp.channels.exact import float_above, log_above
+from pldp.channels.protocol import Counts
 from pldp.errors import SpecError
-from pldp.exact import float_above, log_above
-from pldp.leak import level_leak
-from pldp.mechanisms.choice import reason
-from pldp.mechanisms.protocol import Counts
-from pldp.plan import AttributePlan, Plan
-from pldp.predict import (
+from pldp.estimate.combine import LINEAR_METHODS
+from pldp.flows.forecast_numbers import mean_errors, mechanism_rows, sampling_rows
+from pldp.privacy.leak import level_leak
+from pldp.questions.histograms.plan import AttributePlan, Plan
+from pldp.questions.histograms.predict import (
     budget_for,
     largest_error,
     level_costs,
@@ -27,9 +27,9 @@ from pldp.predict import (
     users_for,
     worst_error,
 )
-from pldp.resolve import considered, make_plan
-from tasks.specfile import SpecFile
-from tasks.tables import budget_rows
+from pldp.questions.histograms.resolve import considered, make_plan
+from pldp.tasks.specfile import SpecFile
+from pldp.tasks.tables import budget_rows
 
 _SEED = 0
 """Simulated forecasts are repeatable; they touch nobody's data."""

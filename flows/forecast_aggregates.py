@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from flows.forecast_shared import PlanForecast, refuse_target
-from pldp.aggregates.plan import AggregatesPlan
-from pldp.aggregates.totals import Sums, estimate_totals
-from pldp.exact import float_above
-from tasks.aggregates.file import AggregatesFile
-from tasks.aggregates.tables import item_budget_rows, loss_rows
+from pldp.channels.exact import float_above
+from pldp.flows.forecast_shared import PlanForecast, refuse_target
+from pldp.questions.aggregates.plan import AggregatesPlan
+from pldp.questions.aggregates.totals import Sums, estimate_totals
+from pldp.tasks.aggregates.file import AggregatesFile
+from pldp.tasks.aggregates.tables import item_budget_rows, loss_rows
 
 SHOWN_PROFILES = 6
 

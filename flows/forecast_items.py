@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from flows.forecast_shared import PlanForecast, refuse_target
-from pldp.exact import float_above, log_above
-from pldp.items.plan import ItemsPlan, Sampled
-from pldp.items.predict import predicted_errors
-from pldp.items.statement import item_ratios, items_statement
-from tasks.items.file import ItemsFile
+from pldp.channels.exact import float_above, log_above
+from pldp.flows.forecast_shared import PlanForecast, refuse_target
+from pldp.questions.items.plan import ItemsPlan, Sampled
+from pldp.questions.items.predict import predicted_errors
+from pldp.questions.items.statement import item_ratios, items_statement
+from pldp.tasks.items.file import ItemsFile
 
 
 @dataclass(frozen=True)

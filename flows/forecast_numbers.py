@@ -6,11 +6,11 @@ from typing import Any
 
 import polars as pl
 
-from pldp.mechanisms.protocol import Counts
-from pldp.number_plan import MEAN, NumbersPlan
-from pldp.number_predict import considered_noise, predict_mean, sampling_costs
-from pldp.numeric.means import ESTIMATORS
-from pldp.spec import Spec
+from pldp.channels.protocol import Counts
+from pldp.questions.numbers.means import ESTIMATORS
+from pldp.questions.numbers.plan import MEAN, NumbersPlan
+from pldp.questions.numbers.predict import considered_noise, predict_mean, sampling_costs
+from pldp.spec.release import Spec
 
 
 def mean_errors(numbers: NumbersPlan | None, sizes: Counts) -> pl.DataFrame:

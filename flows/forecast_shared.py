@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pldp.aggregates.plan import AggregatesPlan
+from pldp.channels.exact import float_above
 from pldp.errors import SpecError
-from pldp.exact import float_above
-from pldp.items.plan import ItemsPlan
+from pldp.questions.aggregates.plan import AggregatesPlan
+from pldp.questions.items.plan import ItemsPlan
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,21 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from flows.kinds import Asked, Concluded, Kind
-from flows.pipeline import Outcome, conclude, draw
-from flows.progress import report
-from pldp.binned import even_quantiles
 from pldp.errors import SpecError
-from pldp.study import Study, study_attribute
-from pldp.study_hidden import study_hidden
-from tasks.collect import collect
-from tasks.combine import References, references_of
-from tasks.ingest import Ingested, ingest
-from tasks.numbers import mean_rows, number_tables, quantile_rows
-from tasks.run import Run, open_run
-from tasks.specfile import Given, SpecFile, load_spec
-from tasks.tables import budget_rows, level_rows, share_rows
-from tasks.truth import study_numbers, true_counts, true_numbers
+from pldp.flows.kinds import Asked, Concluded, Kind
+from pldp.flows.pipeline import Outcome, conclude, draw
+from pldp.flows.progress import report
+from pldp.questions.histograms.binned import even_quantiles
+from pldp.questions.histograms.study import Study, study_attribute
+from pldp.questions.histograms.study_hidden import study_hidden
+from pldp.tasks.collect import collect
+from pldp.tasks.combine import References, references_of
+from pldp.tasks.ingest import Ingested, ingest
+from pldp.tasks.numbers import mean_rows, number_tables, quantile_rows
+from pldp.tasks.run import Run, open_run
+from pldp.tasks.specfile import Given, SpecFile, load_spec
+from pldp.tasks.tables import budget_rows, level_rows, share_rows
+from pldp.tasks.truth import study_numbers, true_counts, true_numbers
 
 REPEATS = 1000
 _MEANS = {"attribute": pl.String, "method": pl.String, "repeats": pl.Int64, "users": pl.Int64} | dict.fromkeys(

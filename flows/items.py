@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from flows.kinds import Asked, Concluded, Kind
-from flows.pipeline import fan_out
-from flows.progress import report
-from flows.runner import batches_of
-from pldp.items.transactions import Counts, Itemsets
-from tasks.count import record_counted
-from tasks.ingest import Ingested
-from tasks.items.count import Counted, Support, Tally, add_up_tallies, count_items, count_sets
-from tasks.items.file import ItemsFile, load_items
-from tasks.items.ingest import ingest_rows
-from tasks.items.mine import Mined, choose_candidates, mine_bits, mine_sampled, mine_values
-from tasks.items.perturb import perturb_items
-from tasks.items.run import ItemsRun, open_items
-from tasks.items.sets import kept_sets
-from tasks.items.study import study_items
-from tasks.items.tables import itemset_rows, row_budget_rows, rule_rows
-from tasks.items.truth import Truth, true_supports
-from tasks.items.validate import validate_items
-from tasks.specfile import Given
+from pldp.flows.kinds import Asked, Concluded, Kind
+from pldp.flows.pipeline import fan_out
+from pldp.flows.progress import report
+from pldp.flows.runner import batches_of
+from pldp.questions.items.transactions import Counts, Itemsets
+from pldp.tasks.count import record_counted
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.items.count import Counted, Support, Tally, add_up_tallies, count_items, count_sets
+from pldp.tasks.items.file import ItemsFile, load_items
+from pldp.tasks.items.ingest import ingest_rows
+from pldp.tasks.items.mine import Mined, choose_candidates, mine_bits, mine_sampled, mine_values
+from pldp.tasks.items.perturb import perturb_items
+from pldp.tasks.items.run import ItemsRun, open_items
+from pldp.tasks.items.sets import kept_sets
+from pldp.tasks.items.study import study_items
+from pldp.tasks.items.tables import itemset_rows, row_budget_rows, rule_rows
+from pldp.tasks.items.truth import Truth, true_supports
+from pldp.tasks.items.validate import validate_items
+from pldp.tasks.specfile import Given
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 CHUNK_COUNTS = 1 << 22
 """Counts that all calls of a stage may bring back together; of more sets, some are asked about at a time."""

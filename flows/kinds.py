@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import polars as pl
 
-from tasks.home import Home
-from tasks.ingest import Ingested
-from tasks.run import AnyFile, AnyRun
-from tasks.specfile import AGGREGATES, ITEMS, Given, kind_of
+from pldp.tasks.home import Home
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.run import AnyFile, AnyRun
+from pldp.tasks.specfile import AGGREGATES, ITEMS, Given, kind_of
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 F = TypeVar("F", bound=AnyFile)
 R = TypeVar("R", bound=AnyRun)
@@ -72,13 +72,13 @@ def kind_for(spec: Path) -> Kind[Any, Any]:
     """The kind that a spec asks for; histograms unless it says so."""
     kind = kind_of(spec)
     if kind == AGGREGATES:
-        from flows.aggregates import KIND as AGGREGATES_KIND
+        from pldp.flows.aggregates import KIND as AGGREGATES_KIND
 
         return AGGREGATES_KIND
     if kind == ITEMS:
-        from flows.items import KIND as ITEMS_KIND
+        from pldp.flows.items import KIND as ITEMS_KIND
 
         return ITEMS_KIND
-    from flows.histograms import KIND as HISTOGRAMS_KIND
+    from pldp.flows.histograms import KIND as HISTOGRAMS_KIND
 
     return HISTOGRAMS_KIND

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tasks.terminal import SafeConsole
+from pldp.tasks.terminal import SafeConsole
 
 out = SafeConsole()
 err = SafeConsole(stderr=True)

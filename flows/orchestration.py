@@ -15,8 +15,8 @@ from prefect.settings import (
     temporary_settings,
 )
 
-from flows.server import require_reachable, run_server
 from pldp.errors import PldpError
+from pldp.flows.server import require_reachable, run_server
 
 _SAFE = {
     PREFECT_SERVER_EPHEMERAL_ENABLED: False,

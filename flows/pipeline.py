@@ -11,24 +11,24 @@ import polars as pl
 from prefect.futures import PrefectFuture, as_completed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.progress import report
-from flows.runner import batches_of, current, hand_over
-from pldp.inference import Histogram
-from pldp.mechanisms.protocol import Floats
-from pldp.number_estimate import Distribution
-from tasks.combine import References, combine
-from tasks.count import Support, Tally, add_up, count, record_counted
-from tasks.estimate import LevelEstimates, estimate
-from tasks.ingest import Ingested
-from tasks.numbers import NumberResults, NumberTally, binned_numbers, count_number_reports, estimate_numbers
-from tasks.perturb import perturb, perturb_hidden
-from tasks.perturb_numbers import perturb_numbers
-from tasks.run import Run
-from tasks.tables import histogram_rows
-from tasks.validate import validate
+from pldp.channels.protocol import Floats
+from pldp.estimate.inference import Histogram
+from pldp.flows.progress import report
+from pldp.flows.runner import batches_of, current, hand_over
+from pldp.questions.numbers.estimate import Distribution
+from pldp.tasks.combine import References, combine
+from pldp.tasks.count import Support, Tally, add_up, count, record_counted
+from pldp.tasks.estimate import LevelEstimates, estimate
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.numbers import NumberResults, NumberTally, binned_numbers, count_number_reports, estimate_numbers
+from pldp.tasks.perturb import perturb, perturb_hidden
+from pldp.tasks.perturb_numbers import perturb_numbers
+from pldp.tasks.run import Run
+from pldp.tasks.tables import histogram_rows
+from pldp.tasks.validate import validate
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 T = TypeVar("T")
 

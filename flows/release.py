@@ -11,20 +11,20 @@ from pathlib import Path
 from prefect import flow
 from prefect.artifacts import create_table_artifact
 
-from flows.kinds import kind_for
-from flows.orchestration import orchestrated
-from flows.pipeline import threads
-from flows.progress import report, tell
-from flows.runner import running_on
+from pldp.channels.exact import float_above
 from pldp.errors import HomeError, PldpError
-from pldp.exact import float_above
-from tasks.home import Home
-from tasks.leftout import remarks
-from tasks.publish import publish, status_of
-from tasks.run import AnyFile, AnyRun
-from tasks.specfile import Given
-from tasks.stage import stage
-from tasks.vaults import forget_vault, leaving_nothing, settle_vault, sweep_vaults
+from pldp.flows.kinds import kind_for
+from pldp.flows.orchestration import orchestrated
+from pldp.flows.pipeline import threads
+from pldp.flows.progress import report, tell
+from pldp.flows.runner import running_on
+from pldp.tasks.home import Home
+from pldp.tasks.leftout import remarks
+from pldp.tasks.publish import publish, status_of
+from pldp.tasks.run import AnyFile, AnyRun
+from pldp.tasks.specfile import Given
+from pldp.tasks.stage import stage
+from pldp.tasks.vaults import forget_vault, leaving_nothing, settle_vault, sweep_vaults
 
 MANUAL = "manual"
 ARTIFACT_ROWS = 1000
@@ -124,7 +124,7 @@ def _forgotten(run: AnyRun, file: AnyFile, status: str) -> Iterator[None]:
 @stage(retries=2)
 def page(home: Path, release_id: str) -> None:
     """Charts take a second to load, and a release that is there already has its page."""
-    from tasks.page import build_page
+    from pldp.tasks.page import build_page
 
     build_page(home, release_id)
 

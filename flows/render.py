@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from rich.console import Console
 
-from flows.render_aggregates import budget_tables, totals_tables
-from flows.render_histograms import budgets_table, histogram_tables, shares_table
-from flows.render_items import itemset_tables
-from flows.render_numbers import means_table, quantiles_table
-from flows.tables import Table
-from tasks import words
-from tasks.failures import Failure
-from tasks.home import Home
-from tasks.results import PublishedRelease
-from tasks.terminal import styled
+from pldp.flows.render_aggregates import budget_tables, totals_tables
+from pldp.flows.render_histograms import budgets_table, histogram_tables, shares_table
+from pldp.flows.render_items import itemset_tables
+from pldp.flows.render_numbers import means_table, quantiles_table
+from pldp.flows.tables import Table
+from pldp.tasks import words
+from pldp.tasks.failures import Failure
+from pldp.tasks.home import Home
+from pldp.tasks.results import PublishedRelease
+from pldp.tasks.terminal import styled
 
 if TYPE_CHECKING:
-    from flows.evaluate import Evaluated
-    from tasks.contents import Comparison
+    from pldp.flows.evaluate import Evaluated
+    from pldp.tasks.contents import Comparison
 
 
 def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: bool = False) -> None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 from rich.console import Console
 
-from flows.tables import Bar, Table
-from pldp.trust import OPERATED
-from tasks import words
-from tasks.terminal import styled
+from pldp.flows.tables import Bar, Table
+from pldp.privacy.trust import OPERATED
+from pldp.tasks import words
+from pldp.tasks.terminal import styled
 
 if TYPE_CHECKING:
-    from flows.evaluate import Evaluated
-    from flows.forecast_aggregates import AggregatesForecast
+    from pldp.flows.evaluate import Evaluated
+    from pldp.flows.forecast_aggregates import AggregatesForecast
 
 SHOWN_PROFILES = 6
 _SPREAD = ("least", "median", "most")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 from rich.console import Console
 
-from flows.render_numbers import mechanisms_table, predicted_means, sampling_table, studied_means
-from flows.tables import Bar, Table
-from pldp.trust import trust_model
-from tasks import words
-from tasks.terminal import styled
+from pldp.flows.render_numbers import mechanisms_table, predicted_means, sampling_table, studied_means
+from pldp.flows.tables import Bar, Table
+from pldp.privacy.trust import trust_model
+from pldp.tasks import words
+from pldp.tasks.terminal import styled
 
 if TYPE_CHECKING:
-    from flows.evaluate import Evaluated
-    from flows.forecast import Forecast
+    from pldp.flows.evaluate import Evaluated
+    from pldp.flows.forecast import Forecast
 
 SHOWN_VALUES = 8
 _BAR = 24

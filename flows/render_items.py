@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from rich.console import Console
 
-from flows.tables import Bar, Table
-from pldp.trust import OPERATED
-from tasks.terminal import styled
+from pldp.flows.tables import Bar, Table
+from pldp.privacy.trust import OPERATED
+from pldp.tasks.terminal import styled
 
 if TYPE_CHECKING:
-    from flows.evaluate import Evaluated
-    from flows.forecast_items import ItemsForecast
+    from pldp.flows.evaluate import Evaluated
+    from pldp.flows.forecast_items import ItemsForecast
 
 SHOWN_SETS = 10
 SHOWN_RULES = 10

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from flows.tables import Table
-from tasks import words
+from pldp.flows.tables import Table
+from pldp.tasks import words
 
 
 def means_table(means: pl.DataFrame) -> Table:

@@ -16,13 +16,13 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from flows import cluster as clusters
-from flows.cluster import Cluster
-from flows.progress import report
 from pldp.errors import PldpError, StageFailed
-from pldp.spec_runner import Runner
-from tasks.run import AnyRun
-from tasks.stage import call, sentence, stage
+from pldp.flows import cluster as clusters
+from pldp.flows.cluster import Cluster
+from pldp.flows.progress import report
+from pldp.spec.runner import Runner
+from pldp.tasks.run import AnyRun
+from pldp.tasks.stage import call, sentence, stage
 
 if TYPE_CHECKING:
     from distributed import Client, Future

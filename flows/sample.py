@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from pldp.errors import RequestError
-from pldp.spec_histograms import Category
-from tasks.specfile import load_spec
+from pldp.questions.histograms.spec import Category
+from pldp.tasks.specfile import load_spec
 
 USERS = 100_000
 _SEED = 20_240_718

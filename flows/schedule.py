@@ -16,18 +16,18 @@ from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import FlowRunContext
 from prefect.states import Completed
 
-from flows.pipeline import threads
-from flows.release import Released, release_flow
 from pldp.errors import GateFailed, SpecError
-from pldp.schedule import slot_of
-from tasks.failures import Failure, describe, say, tell
-from tasks.home import Home
-from tasks.publish import status_of
-from tasks.run import Run, open_run
-from tasks.settings import settle
-from tasks.specfile import SpecFile, load_spec
-from tasks.stage import guarded
-from tasks.vaults import forget_vault
+from pldp.flows.pipeline import threads
+from pldp.flows.release import Released, release_flow
+from pldp.spec.schedule import slot_of
+from pldp.tasks.failures import Failure, describe, say, tell
+from pldp.tasks.home import Home
+from pldp.tasks.publish import status_of
+from pldp.tasks.run import Run, open_run
+from pldp.tasks.settings import settle
+from pldp.tasks.specfile import SpecFile, load_spec
+from pldp.tasks.stage import guarded
+from pldp.tasks.vaults import forget_vault
 
 GRACE = "PLDP_GRACE"
 """Minutes after its slot in which a run may still start."""

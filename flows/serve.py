@@ -12,12 +12,12 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from flows.server import alone, scheduling_server
 from pldp.errors import SpecError
-from pldp.schedule import Schedule
-from tasks.failures import COMMAND, read_failures, say
-from tasks.home import Home
-from tasks.specfile import NOTHING, load_spec
+from pldp.flows.server import alone, scheduling_server
+from pldp.spec.schedule import Schedule
+from pldp.tasks.failures import COMMAND, read_failures, say
+from pldp.tasks.home import Home
+from pldp.tasks.specfile import NOTHING, load_spec
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def serve(
     before = signal.signal(signal.SIGTERM, _interrupt)  # so that a server we started is stopped on the way out
     try:
         with alone(prepared), scheduling_server(prepared.root, port) as server:
-            from flows.deployments import run_schedules
+            from pldp.flows.deployments import run_schedules
 
             failures = read_failures(prepared)
             if failures:

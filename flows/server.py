@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flows.own_server import HOST, OwnServer
 from pldp.errors import HomeError
-from tasks.failures import FOLDER, say
-from tasks.home import Home, replace
-from tasks.settings import settle
+from pldp.flows.own_server import HOST, OwnServer
+from pldp.tasks.failures import FOLDER, say
+from pldp.tasks.home import Home, replace
+from pldp.tasks.settings import settle
 
 _own: OwnServer | None = None
 """The server of this process's runs: every command and every call after it shares one."""

@@ -106,7 +106,7 @@ applied AS (
     FROM histograms JOIN chosen USING (release_id)
     WHERE attribute = wanted_attribute
 ),
--- Shares that decide noise and spreads are those of pldp/combine.py: values alike for the first pass, then its
+-- Shares that decide noise and spreads are those of pldp/estimate/combine.py: values alike for the first pass, then its
 -- estimate for the weights, then the estimate for the error; these two stay one user away from 0 and 1.
 first_pass AS (
     SELECT *, greatest(even * member + (1 - even) * stranger, 1e-200) AS noise FROM levels

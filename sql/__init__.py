@@ -1,1 +1,1 @@
-"""SQL by stage, one statement a file, the grain on top. `tasks.query` reads them."""
+"""SQL by stage, one statement a file, the grain on top. `pldp.tasks.query` reads them."""

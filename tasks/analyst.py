@@ -18,8 +18,8 @@ from typing import Any
 import duckdb
 
 from pldp.errors import HomeError, NotFound, RequestError
-from tasks.home import Home
-from tasks.query import refuse_log, statement, text
+from pldp.tasks.home import Home
+from pldp.tasks.query import refuse_log, statement, text
 
 _ALONE: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": "false",  # this program's variables are no tables

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pldp.likelihood import Block, Blocks, report_block, table_blocks
-from pldp.plan import AttributePlan
-from tasks.count import Support
-from tasks.perturb import read_reports
-from tasks.run import Run
+from pldp.estimate.likelihood import Block, Blocks, report_block, table_blocks
+from pldp.questions.histograms.plan import AttributePlan
+from pldp.tasks.count import Support
+from pldp.tasks.perturb import read_reports
+from pldp.tasks.run import Run
 
 _BLOCK_CELLS = 1 << 22
 """Cells (reports × values) held at a time, so that memory depends on neither."""

@@ -15,17 +15,17 @@ from typing import Any
 import duckdb
 
 from pldp.errors import SourceError
-from pldp.spec_histograms import Category
-from tasks.aggregates.file import AggregatesFile
-from tasks.inbox import NOTHING as NOTHING_PUBLISHED
-from tasks.items.file import ItemsFile
-from tasks.leftout import EMPTY, UNDECLARED
-from tasks.query import connect_memory, statement, text
-from tasks.run import AnyFile
-from tasks.sent import read_sent
-from tasks.source import SourceFile, unstated
-from tasks.specfile import NOTHING, SpecFile
-from tasks.textfile import TextFile
+from pldp.questions.histograms.spec import Category
+from pldp.tasks.aggregates.file import AggregatesFile
+from pldp.tasks.inbox import NOTHING as NOTHING_PUBLISHED
+from pldp.tasks.items.file import ItemsFile
+from pldp.tasks.leftout import EMPTY, UNDECLARED
+from pldp.tasks.query import connect_memory, statement, text
+from pldp.tasks.run import AnyFile
+from pldp.tasks.sent import read_sent
+from pldp.tasks.source import SourceFile, unstated
+from pldp.tasks.specfile import NOTHING, SpecFile
+from pldp.tasks.textfile import TextFile
 
 _SHOWN = 50
 """Column names of a header that are shown."""

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from pldp.mechanisms.protocol import Reports
-from tasks.home import commit
-from tasks.ingest import Ingested, n_partitions
-from tasks.perturb import write_reports
-from tasks.run import Run
-from tasks.sent import Inbox, batches, read_sent
-from tasks.specfile import SpecFile
-from tasks.stage import stage
+from pldp.channels.protocol import Reports
+from pldp.tasks.home import commit
+from pldp.tasks.ingest import Ingested, n_partitions
+from pldp.tasks.perturb import write_reports
+from pldp.tasks.run import Run
+from pldp.tasks.sent import Inbox, batches, read_sent
+from pldp.tasks.specfile import SpecFile
+from pldp.tasks.stage import stage
 
 
 @stage()

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import numpy as np
 
+from pldp.channels.protocol import Floats
 from pldp.errors import SpecError
-from pldp.hidden_histogram import estimate_hidden
-from pldp.inference import Histogram, estimate_histogram
-from pldp.likelihood import maximum_likelihood
-from pldp.mechanisms.protocol import Floats
-from pldp.plan import Plan
-from tasks.blocks import blocks_of
-from tasks.count import Support
-from tasks.estimate import LevelEstimates
-from tasks.query import connect_published, statement
-from tasks.run import Run
-from tasks.specfile import SpecFile
-from tasks.stage import stage
+from pldp.estimate.inference import Histogram, estimate_histogram
+from pldp.estimate.likelihood import maximum_likelihood
+from pldp.questions.histograms.hidden import estimate_hidden
+from pldp.questions.histograms.plan import Plan
+from pldp.tasks.blocks import blocks_of
+from pldp.tasks.count import Support
+from pldp.tasks.estimate import LevelEstimates
+from pldp.tasks.query import connect_published, statement
+from pldp.tasks.run import Run
+from pldp.tasks.specfile import SpecFile
+from pldp.tasks.stage import stage
 
 References = Mapping[str, Floats]
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import duckdb
 
-from tasks.home import Home, open_folder, replace
-from tasks.query import connect, connect_published, identifier, refuse_log, statement
+from pldp.tasks.home import Home, open_folder, replace
+from pldp.tasks.query import connect, connect_published, identifier, refuse_log, statement
 
 _CHUNK = 1 << 20
 RECORD = "contents.json"

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pldp.hidden import joint_support, level_tally
-from pldp.likelihood import fits, tally, tally_hidden
-from pldp.mechanisms.protocol import Counts
-from pldp.plan import AttributePlan, LevelPlan, Plan
-from tasks.home import replace as replace_file
-from tasks.perturb import read_reports
-from tasks.run import AnyRun, Run
-from tasks.stage import stage
+from pldp.channels.protocol import Counts
+from pldp.estimate.hidden import joint_support, level_tally
+from pldp.estimate.likelihood import fits, tally, tally_hidden
+from pldp.questions.histograms.plan import AttributePlan, LevelPlan, Plan
+from pldp.tasks.home import replace as replace_file
+from pldp.tasks.perturb import read_reports
+from pldp.tasks.run import AnyRun, Run
+from pldp.tasks.stage import stage
 
 
 @dataclass(frozen=True)

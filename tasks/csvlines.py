@@ -17,7 +17,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from pldp.spec_source import Csv
+from pldp.spec.source import Csv
 
 LONGEST = 2_000_000
 """Bytes of a record. The database drops a record that fills its buffer (sql/11_ingest_csv.sql), and may not say so."""

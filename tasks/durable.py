@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from tasks.inbox import printable
+from pldp.tasks.inbox import printable
 
 
 def sync_folder(folder: Path) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pldp.combine import Levels, estimate_levels
-from tasks.count import Support
-from tasks.run import Run
-from tasks.stage import stage
+from pldp.estimate.combine import Levels, estimate_levels
+from pldp.tasks.count import Support
+from pldp.tasks.run import Run
+from pldp.tasks.stage import stage
 
 
 @dataclass(frozen=True)

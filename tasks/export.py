@@ -13,9 +13,9 @@ from typing import Literal
 import polars as pl
 
 from pldp.errors import NotFound, RequestError
-from tasks.analyst import fetch, reading
-from tasks.home import Home
-from tasks.query import identifier, statement
+from pldp.tasks.analyst import fetch, reading
+from pldp.tasks.home import Home
+from pldp.tasks.query import identifier, statement
 
 Format = Literal["parquet", "csv"]
 

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pldp.errors import PldpError
-from tasks.home import Home
-from tasks.terminal import visible
+from pldp.tasks.home import Home
+from pldp.tasks.terminal import visible
 
 COMMAND = "PLDP_ON_FAILURE"
 """The operator's command travels in the environment: as a flow's parameter, whoever reaches the server could set it."""

@@ -13,14 +13,14 @@ import polars as pl
 import pyarrow as pa
 
 from pldp.errors import SourceError
-from tasks.check import COUNT
-from tasks.ingest import Ingested, complete, discard, refuse_second_draw
-from tasks.leftout import FileRead
-from tasks.partitions import key_range, rows_in
-from tasks.query import connect, says_full, statement, text
-from tasks.run import AnyRun
-from tasks.source import NOTHING, unstated
-from tasks.textfile import TextFile
+from pldp.tasks.check import COUNT
+from pldp.tasks.ingest import Ingested, complete, discard, refuse_second_draw
+from pldp.tasks.leftout import FileRead
+from pldp.tasks.partitions import key_range, rows_in
+from pldp.tasks.query import connect, says_full, statement, text
+from pldp.tasks.run import AnyRun
+from pldp.tasks.source import NOTHING, unstated
+from pldp.tasks.textfile import TextFile
 
 SLICE_ROWS = 1 << 18
 """Rows of the files whose users are told apart at a time."""
@@ -90,7 +90,7 @@ def ingest_holdings(
         with connect(vault, columns=width) as connection:
             prepare(connection)
             files = _fill(connection, key, held)
-        with connect(vault, columns=width) as connection:  # anew, as in tasks.ingest
+        with connect(vault, columns=width) as connection:  # anew, as in pldp.tasks.ingest
             n_users = _tell_apart(connection, held, files)
         with connect(vault, columns=width) as connection:
             done = Ingested(n_users, deal(connection, n_users))

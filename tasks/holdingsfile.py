@@ -9,10 +9,10 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from pldp.errors import SourceError, SpecError
-from pldp.spec_aggregates import AggregatesSpec
-from pldp.spec_columns import check_roles
-from pldp.spec_items import ItemsSpec
-from tasks.specfile import NOTHING, FiledSpec, Given, broken_rules, read_content, resolve
+from pldp.questions.aggregates.spec import AggregatesSpec
+from pldp.questions.items.spec import ItemsSpec
+from pldp.spec.columns import check_roles
+from pldp.tasks.specfile import NOTHING, FiledSpec, Given, broken_rules, read_content, resolve
 
 S = TypeVar("S", AggregatesSpec, ItemsSpec)
 

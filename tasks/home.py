@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pldp.errors import HomeError
-from tasks.durable import make_folder, sync_folder
+from pldp.tasks.durable import make_folder, sync_folder
 
 _KEY_BYTES = 32
 _POLL_SECONDS = 0.2

@@ -14,17 +14,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pldp.errors import HomeError, SourceError
-from pldp.plan import Plan
-from pldp.spec_runner import Runner
-from tasks.durable import delete_folder
-from tasks.leftout import EMPTY, UNDECLARED, FileRead
-from tasks.partitions import SORT_KEY, TWIN, cells_within, deal
-from tasks.query import FULL, connect, statement, text
-from tasks.run import AnyRun, Run
-from tasks.sorting import in_key_order
-from tasks.source import NOTHING, UNSTATED, SourceFile
-from tasks.specfile import SpecFile
-from tasks.stage import stage
+from pldp.questions.histograms.plan import Plan
+from pldp.spec.runner import Runner
+from pldp.tasks.durable import delete_folder
+from pldp.tasks.leftout import EMPTY, UNDECLARED, FileRead
+from pldp.tasks.partitions import SORT_KEY, TWIN, cells_within, deal
+from pldp.tasks.query import FULL, connect, statement, text
+from pldp.tasks.run import AnyRun, Run
+from pldp.tasks.sorting import in_key_order
+from pldp.tasks.source import NOTHING, UNSTATED, SourceFile
+from pldp.tasks.specfile import SpecFile
+from pldp.tasks.stage import stage
 
 PARTITION_CELLS = 1 << 24
 """Partitions are sized by cells (users × values), so memory depends on neither. A stated memory takes its place."""

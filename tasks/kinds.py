@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasks.aggregates.file import load_aggregates
-from tasks.items.file import load_items
-from tasks.run import AnyFile
-from tasks.specfile import AGGREGATES, ITEMS, Given, kind_of, load_spec
+from pldp.tasks.aggregates.file import load_aggregates
+from pldp.tasks.items.file import load_items
+from pldp.tasks.run import AnyFile
+from pldp.tasks.specfile import AGGREGATES, ITEMS, Given, kind_of, load_spec
 
 
 def load_any(path: Path, source: Path | None = None, runner: Given = None, *, evaluation: bool = False) -> AnyFile:

@@ -11,10 +11,10 @@ from fractions import Fraction
 import duckdb
 
 from pldp.errors import SourceError
-from tasks.csvlines import CsvLines
-from tasks.query import connect, statement
-from tasks.run import AnyRun
-from tasks.textfile import TextFile
+from pldp.tasks.csvlines import CsvLines
+from pldp.tasks.query import connect, statement
+from pldp.tasks.run import AnyRun
+from pldp.tasks.textfile import TextFile
 
 REJECTS = 1000
 """Rows that the reader gives reasons for, at most (sql/11_ingest_csv.sql)."""

@@ -16,9 +16,9 @@ import polars as pl
 from scipy.stats import norm
 
 from pldp.errors import RequestError
-from pldp.items.levels import Scale
-from tasks.home import Home
-from tasks.results import read_release
+from pldp.questions.items.levels import Scale
+from pldp.tasks.home import Home
+from pldp.tasks.results import read_release
 
 NOTHING = "Nothing was changed."
 

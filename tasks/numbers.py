@@ -10,17 +10,17 @@ from operator import add
 import numpy as np
 import polars as pl
 
-from pldp.binned import binned_distribution
-from pldp.inference import Histogram
-from pldp.number_estimate import Distribution, NumberMean, estimate_means, estimate_quantiles, users_of
-from pldp.number_plan import DISTRIBUTION, NumbersPlan
-from pldp.number_reports import NumberCounts, count_numbers
-from pldp.plan import Plan
-from tasks.combine import generator
-from tasks.count import Support
-from tasks.perturb_numbers import read_numbers
-from tasks.run import Run
-from tasks.stage import stage
+from pldp.estimate.inference import Histogram
+from pldp.questions.histograms.binned import binned_distribution
+from pldp.questions.histograms.plan import Plan
+from pldp.questions.numbers.estimate import Distribution, NumberMean, estimate_means, estimate_quantiles, users_of
+from pldp.questions.numbers.plan import DISTRIBUTION, NumbersPlan
+from pldp.questions.numbers.reports import NumberCounts, count_numbers
+from pldp.tasks.combine import generator
+from pldp.tasks.count import Support
+from pldp.tasks.perturb_numbers import read_numbers
+from pldp.tasks.run import Run
+from pldp.tasks.stage import stage
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,14 @@ from typing import Any
 import jinja2
 
 from pldp.errors import PldpError, StageFailed
-from tasks import words
-from tasks.aggregates.page import declared_total, declared_unit, render_aggregates
-from tasks.home import Home, open_folder, replace
-from tasks.items.page import render_items
-from tasks.page_histograms import render_histograms
-from tasks.results import PublishedRelease, read_release
-from tasks.specfile import AGGREGATES, HISTOGRAMS, ITEMS
-from tasks.trends import read_index
+from pldp.tasks import words
+from pldp.tasks.aggregates.page import declared_total, declared_unit, render_aggregates
+from pldp.tasks.home import Home, open_folder, replace
+from pldp.tasks.items.page import render_items
+from pldp.tasks.page_histograms import render_histograms
+from pldp.tasks.results import PublishedRelease, read_release
+from pldp.tasks.specfile import AGGREGATES, HISTOGRAMS, ITEMS
+from pldp.tasks.trends import read_index
 
 
 def build_page(home: Path, wanted: str) -> Path:
@@ -81,7 +81,7 @@ def read_spec(home: Path, release_id: str) -> dict[str, Any] | None:
 @lru_cache(maxsize=1)
 def _templates() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tasks"),
+        loader=jinja2.PackageLoader("pldp.tasks"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

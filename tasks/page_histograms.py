@@ -11,9 +11,9 @@ import jinja2
 import polars as pl
 from markupsafe import Markup
 
-from tasks import charts, words
-from tasks.page_numbers import number_views
-from tasks.results import PublishedRelease
+from pldp.tasks import charts, words
+from pldp.tasks.page_numbers import number_views
+from pldp.tasks.results import PublishedRelease
 
 CHART_VALUES = 40
 """Values a chart shows; of more, the largest."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tasks import charts
-from tasks.results import PublishedRelease
+from pldp.tasks import charts
+from pldp.tasks.results import PublishedRelease
 
 METHODS = {
     "inverse-variance": "reports with less noise weigh more",

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pldp.spec_runner import Runner
-from tasks.run import AnyRun
+from pldp.spec.runner import Runner
+from pldp.tasks.run import AnyRun
 
 SORT_KEY, TWIN = "sort_key", "twin"
 

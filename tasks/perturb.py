@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pldp.mechanisms.protocol import PureProtocol, Reports, Values
-from pldp.plan import Plan
-from pldp.randomness import Keystream
-from tasks.durable import make_folder
-from tasks.home import draft_of, link
-from tasks.partitions import read_partition
-from tasks.run import Run
-from tasks.sent import as_reports
-from tasks.stage import stage
+from pldp.channels.protocol import PureProtocol, Reports, Values
+from pldp.channels.randomness import Keystream
+from pldp.questions.histograms.plan import Plan
+from pldp.tasks.durable import make_folder
+from pldp.tasks.home import draft_of, link
+from pldp.tasks.partitions import read_partition
+from pldp.tasks.run import Run
+from pldp.tasks.sent import as_reports
+from pldp.tasks.stage import stage
 
 
 @stage()

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pldp.number_plan import NumbersPlan
-from pldp.number_reports import NumberReports, report_numbers
-from tasks.partitions import read_partition
-from tasks.perturb import commit_columns
-from tasks.run import Run
-from tasks.stage import stage
+from pldp.questions.numbers.plan import NumbersPlan
+from pldp.questions.numbers.reports import NumberReports, report_numbers
+from pldp.tasks.partitions import read_partition
+from pldp.tasks.perturb import commit_columns
+from pldp.tasks.run import Run
+from pldp.tasks.stage import stage
 
 
 @stage()

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pldp import __version__
+from pldp.channels.exact import float_above
 from pldp.errors import HomeError
-from pldp.exact import float_above
-from tasks.contents import record_contents
-from tasks.durable import sync_folder
-from tasks.home import Home, commit, draft_of
-from tasks.query import comments, connect, connect_published, names, refuse_log, statement
-from tasks.run import AnyRun
-from tasks.stage import stage
-from tasks.tables import validation_rows
+from pldp.tasks.contents import record_contents
+from pldp.tasks.durable import sync_folder
+from pldp.tasks.home import Home, commit, draft_of
+from pldp.tasks.query import comments, connect, connect_published, names, refuse_log, statement
+from pldp.tasks.run import AnyRun
+from pldp.tasks.stage import stage
+from pldp.tasks.tables import validation_rows
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 KEPT = 2
 """Results files kept beside the current one, for analysts who opened them by their own name."""

@@ -16,22 +16,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pldp.combine import estimate_levels
+from pldp.channels.exact import float_above, log_above, within
+from pldp.channels.protocol import Counts, PureProtocol, Reports
 from pldp.errors import NotFound, RequestError
-from pldp.exact import float_above, log_above, within
-from pldp.inference import estimate_histogram
-from pldp.mechanisms.protocol import Counts, PureProtocol, Reports
-from pldp.plan import AttributePlan, Plan
-from pldp.recycle import clear
-from pldp.recycled import Recycled
-from pldp.trust import trust_model
-from tasks.count import Support
-from tasks.home import Home
-from tasks.perturb import read_reports, write_reports
-from tasks.results import read_release
-from tasks.run import Run
-from tasks.stage import guarded
-from tasks.tables import histogram_rows
+from pldp.estimate.combine import estimate_levels
+from pldp.estimate.inference import estimate_histogram
+from pldp.privacy.trust import trust_model
+from pldp.questions.histograms.plan import AttributePlan, Plan
+from pldp.questions.histograms.recycle.recycle import clear
+from pldp.questions.histograms.recycle.unary import Recycled
+from pldp.tasks.count import Support
+from pldp.tasks.home import Home
+from pldp.tasks.perturb import read_reports, write_reports
+from pldp.tasks.results import read_release
+from pldp.tasks.run import Run
+from pldp.tasks.stage import guarded
+from pldp.tasks.tables import histogram_rows
 
 NOTHING = "Nothing was drawn or written."
 _INSTEAD = {

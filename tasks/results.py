@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 
 from pldp.errors import NotFound
-from tasks.home import Home
-from tasks.query import connect_published, statement
+from pldp.tasks.home import Home
+from pldp.tasks.query import connect_published, statement
 
 UNFINISHED = "unfinished"
 _TABLES = (

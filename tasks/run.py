@@ -15,17 +15,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
+from pldp.channels.randomness import Keystream
 from pldp.errors import HomeError, SourceError, SpecError
-from pldp.plan import Plan
-from pldp.randomness import Keystream
-from pldp.spec import Retention
-from pldp.spec_runner import Runner
-from pldp.statement import privacy_statement
-from tasks.durable import make_folder
-from tasks.home import Home, commit, open_folder, sweep
-from tasks.inbox import deliveries, open_delivery
-from tasks.specfile import SpecFile
-from tasks.stamps import Stamp, require_unchanged, stamp
+from pldp.questions.histograms.plan import Plan
+from pldp.questions.histograms.statement import privacy_statement
+from pldp.spec.release import Retention
+from pldp.spec.runner import Runner
+from pldp.tasks.durable import make_folder
+from pldp.tasks.home import Home, commit, open_folder, sweep
+from pldp.tasks.inbox import deliveries, open_delivery
+from pldp.tasks.specfile import SpecFile
+from pldp.tasks.stamps import Stamp, require_unchanged, stamp
 
 _CHUNK = 1 << 20
 R = TypeVar("R", bound="AnyRun")

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pldp.channels.protocol import PureProtocol, Reports
 from pldp.errors import SourceError
-from pldp.honest import collision
-from pldp.mechanisms.protocol import PureProtocol, Reports
-from pldp.plan import Plan
-from tasks.inbox import MOST_BYTES, MOST_ROWS, NOTHING, Delivery, deliveries, open_delivery, printable
+from pldp.estimate.honest import collision
+from pldp.questions.histograms.plan import Plan
+from pldp.tasks.inbox import MOST_BYTES, MOST_ROWS, NOTHING, Delivery, deliveries, open_delivery, printable
 
 REPEATED = 1e-6
 """The chance that an inbox of honest reports is refused because two of its files are equal."""

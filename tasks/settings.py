@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tasks.home import require_own
+from pldp.tasks.home import require_own
 
 SAFE = {
     # A server that Prefect starts by itself has no password, and anybody may be faster to answer on its port.

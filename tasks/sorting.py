@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tasks.partitions import SORT_KEY, TWIN
+from pldp.tasks.partitions import SORT_KEY, TWIN
 
 _BITS = 9
 """Of the key: files hold a 512th of the rows."""

@@ -10,13 +10,13 @@ from itertools import accumulate
 from pathlib import Path
 
 from pldp.errors import SourceError
-from pldp.spec import Spec
-from pldp.spec_histograms import Binned, Category, Cells
-from pldp.spec_numbers import Number
-from tasks import source_numbers
-from tasks.leftout import EMPTY, UNDECLARED
-from tasks.query import statement
-from tasks.textfile import TextFile
+from pldp.questions.histograms.spec import Binned, Category, Cells
+from pldp.questions.numbers.spec import Number
+from pldp.spec.release import Spec
+from pldp.tasks import source_numbers
+from pldp.tasks.leftout import EMPTY, UNDECLARED
+from pldp.tasks.query import statement
+from pldp.tasks.textfile import TextFile
 
 NOTHING = "Nothing was perturbed."
 _NO_MISSING, _NO_OTHER = -1, -2

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pldp.numeric.domain import CODES
-from pldp.numeric.quantiles import to_bins
-from pldp.spec_histograms import Binned
-from pldp.spec_numbers import Number
+from pldp.channels.numeric.domain import CODES
+from pldp.questions.histograms.spec import Binned
+from pldp.questions.numbers.quantiles import to_bins
+from pldp.questions.numbers.spec import Number
 
 NO_NUMBER = -1
 """The position of a cell that is no number where the spec has no `missing`."""

@@ -17,10 +17,10 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from pldp.errors import SpecError
-from pldp.plan import Plan
-from pldp.resolve import make_plan
-from pldp.spec import Spec
-from tasks import plainyaml
+from pldp.questions.histograms.plan import Plan
+from pldp.questions.histograms.resolve import make_plan
+from pldp.spec.release import Spec
+from pldp.tasks import plainyaml
 
 NOTHING = "Nothing was run."
 HISTOGRAMS, AGGREGATES, ITEMS = KINDS = ("histograms", "aggregates", "items")

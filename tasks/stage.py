@@ -13,7 +13,7 @@ from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
 
 from pldp.errors import PldpError, StageFailed
-from tasks.query import FULL, says_full
+from pldp.tasks.query import FULL, says_full
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pldp.errors import SourceError
-from tasks.inbox import deliveries
+from pldp.tasks.inbox import deliveries
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from pldp.combine import noise_variances, spread
-from pldp.exact import float_above, log_above
-from pldp.hidden import level_shares
-from pldp.inference import RELIABLE, Histogram
-from pldp.plan import Plan
-from tasks.count import Support
-from tasks.estimate import LevelEstimates
-from tasks.numbers import NumberResults, number_budget_rows
+from pldp.channels.exact import float_above, log_above
+from pldp.estimate.combine import noise_variances, spread
+from pldp.estimate.hidden import level_shares
+from pldp.estimate.inference import RELIABLE, Histogram
+from pldp.questions.histograms.plan import Plan
+from pldp.tasks.count import Support
+from pldp.tasks.estimate import LevelEstimates
+from pldp.tasks.numbers import NumberResults, number_budget_rows
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 _BUDGETS = (
     dict.fromkeys(("attribute", "level", "unit", "mechanism"), pl.String)
@@ -44,7 +44,7 @@ def histogram_rows(plan: Plan, supports: tuple[Support, ...], histograms: tuple[
     for attribute, support, histogram in zip(plan.attributes, supports, histograms, strict=True):
         n_reports = int(support.n.sum())
         unbiased = histogram.unbiased
-        # A population behind the users adds to every error, as in pldp/inference.py.
+        # A population behind the users adds to every error, as in pldp/estimate/inference.py.
         beyond = spread(unbiased.frequency, n_reports) / n_reports if plan.recipe.population else 0.0
         frame = pl.DataFrame(
             {

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pldp.errors import SourceError
-from pldp.spec_source import Csv
-from tasks.csvlines import CsvFault, CsvLines, read_lines
-from tasks.query import identifier, statement, text
+from pldp.spec.source import Csv
+from pldp.tasks.csvlines import CsvFault, CsvLines, read_lines
+from pldp.tasks.query import identifier, statement, text
 
 _DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 

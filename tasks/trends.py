@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from tasks import charts, words
-from tasks.home import Home
-from tasks.query import connect_published, statement
+from pldp.tasks import charts, words
+from pldp.tasks.home import Home
+from pldp.tasks.query import connect_published, statement
 
 RELEASES = 60
 """Releases a trend shows, the newest."""

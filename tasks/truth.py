@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pldp.mechanisms.protocol import Counts
-from pldp.number_plan import MEAN
-from pldp.number_study import MeanStudy, study_means
-from pldp.numeric.domain import CODES
-from tasks.perturb_numbers import number_fields
-from tasks.query import connect, statement
-from tasks.run import Run
-from tasks.stage import stage
+from pldp.channels.numeric.domain import CODES
+from pldp.channels.protocol import Counts
+from pldp.questions.numbers.plan import MEAN
+from pldp.questions.numbers.study import MeanStudy, study_means
+from pldp.tasks.perturb_numbers import number_fields
+from pldp.tasks.query import connect, statement
+from pldp.tasks.run import Run
+from pldp.tasks.stage import stage
 
 
 @stage()

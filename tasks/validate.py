@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pldp.inference import Histogram
-from pldp.mechanisms.protocol import Floats
-from pldp.number_estimate import Distribution
-from tasks.count import Support, Tally
-from tasks.estimate import LevelEstimates
-from tasks.ingest import Ingested
-from tasks.numbers import NumberResults, mean_rows, quantile_rows
-from tasks.run import Run
-from tasks.stage import stage
+from pldp.channels.protocol import Floats
+from pldp.estimate.inference import Histogram
+from pldp.questions.numbers.estimate import Distribution
+from pldp.tasks.count import Support, Tally
+from pldp.tasks.estimate import LevelEstimates
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.numbers import NumberResults, mean_rows, quantile_rows
+from pldp.tasks.run import Run
+from pldp.tasks.stage import stage
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 
 @stage(retries=2)
@@ -36,9 +36,9 @@ def validate(
 ) -> tuple[Verdict, ...]:
     """Every gate's verdict on a run."""
     # Great Expectations takes three seconds and 265 MB to import, so only who validates pays.
-    from expectations.gates import Evidence, all_gates
-    from expectations.number_gates import NumberEvidence
-    from expectations.runner import run_gates
+    from pldp.expectations.gates import Evidence, all_gates
+    from pldp.expectations.number_gates import NumberEvidence
+    from pldp.expectations.runner import run_gates
 
     evidence = Evidence(
         plan=run.plan,

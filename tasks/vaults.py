@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pldp.errors import HomeError, SourceError, SpecError
-from tasks.durable import delete_folder, sync_tree
-from tasks.home import Home
-from tasks.results import UNFINISHED, list_releases
-from tasks.run import AnyFile, AnyRun
+from pldp.tasks.durable import delete_folder, sync_tree
+from pldp.tasks.home import Home
+from pldp.tasks.results import UNFINISHED, list_releases
+from pldp.tasks.run import AnyFile, AnyRun
 
 LEFT, KEPT = "left", "kept"
 _WHY = {

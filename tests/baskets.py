@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import yaml
 
-from tasks.home import Home
-from tasks.items.file import ItemsFile, load_items
-from tasks.items.run import ItemsRun, open_items
+from pldp.tasks.home import Home
+from pldp.tasks.items.file import ItemsFile, load_items
+from pldp.tasks.items.run import ItemsRun, open_items
 
 ITEMS = ("bread", "milk", "beer", "wine", "fish", "tea")
 LEVELS = ("high", "low")

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import yaml
 
-from tasks.aggregates.file import AggregatesFile, load_aggregates
-from tasks.aggregates.run import AggregatesRun, open_aggregates
-from tasks.home import Home
+from pldp.tasks.aggregates.file import AggregatesFile, load_aggregates
+from pldp.tasks.aggregates.run import AggregatesRun, open_aggregates
+from pldp.tasks.home import Home
 
 ATTRIBUTES = ("drama", "comedy", "war")
 KINDS = (("drama",), ("comedy",), ("drama", "war"), ("comedy", "war"), ("drama", "comedy", "war"))

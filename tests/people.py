@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import yaml
 
-from tasks.home import Home
-from tasks.run import Run, open_run
-from tasks.specfile import SpecFile, load_spec
+from pldp.tasks.home import Home
+from pldp.tasks.run import Run, open_run
+from pldp.tasks.specfile import SpecFile, load_spec
 
 JOBS = ("farmer", "nurse", "smith", "clerk", "other", "none")
 SEXES = ("female", "male")

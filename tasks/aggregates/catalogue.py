@@ -13,13 +13,13 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from pldp.aggregates.catalogue import Catalogue, Units
 from pldp.errors import SourceError
-from pldp.spec_aggregates import CatalogueFile
-from tasks.query import connect, identifier, statement, text
-from tasks.specfile import NOTHING
-from tasks.stamps import Stamp, require_unchanged, stamp
-from tasks.textfile import TextFile
+from pldp.questions.aggregates.catalogue import Catalogue, Units
+from pldp.questions.aggregates.spec import CatalogueFile
+from pldp.tasks.query import connect, identifier, statement, text
+from pldp.tasks.specfile import NOTHING
+from pldp.tasks.stamps import Stamp, require_unchanged, stamp
+from pldp.tasks.textfile import TextFile
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from pldp.aggregates.plan import AggregatesPlan
-from pldp.aggregates.resolve import make_plan
 from pldp.errors import SpecError
-from pldp.spec_aggregates import AggregatesSpec
-from tasks.aggregates.catalogue import Listed, read_catalogue
-from tasks.holdingsfile import HoldingsFile, read_holdings_spec
-from tasks.specfile import NOTHING, Given, published, resolve
+from pldp.questions.aggregates.plan import AggregatesPlan
+from pldp.questions.aggregates.resolve import make_plan
+from pldp.questions.aggregates.spec import AggregatesSpec
+from pldp.tasks.aggregates.catalogue import Listed, read_catalogue
+from pldp.tasks.holdingsfile import HoldingsFile, read_holdings_spec
+from pldp.tasks.specfile import NOTHING, Given, published, resolve
 
 _PROFILE = re.compile(r"budgets\[(\d+)\]")
 

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 from pldp.errors import RequestError
-from tasks.export import replacing
-from tasks.home import Home
-from tasks.results import PublishedRelease, read_release
+from pldp.tasks.export import replacing
+from pldp.tasks.home import Home
+from pldp.tasks.results import PublishedRelease, read_release
 
 _NOTHING = "Nothing was written."
 

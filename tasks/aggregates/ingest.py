@@ -9,19 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pldp.aggregates.plan import AggregatesPlan
-from pldp.aggregates.release import LARGEST
 from pldp.errors import SourceError
-from pldp.spec_runner import Runner
-from tasks.aggregates.file import AggregatesFile
-from tasks.aggregates.run import AggregatesRun
-from tasks.holdings import Column, Holdings, ingest_holdings
-from tasks.ingest import Ingested
-from tasks.partitions import cells_within, key_range, write_partition
-from tasks.query import statement
-from tasks.source import NOTHING
-from tasks.stage import stage
-from tasks.textfile import TextFile
+from pldp.questions.aggregates.plan import AggregatesPlan
+from pldp.questions.aggregates.release import LARGEST
+from pldp.spec.runner import Runner
+from pldp.tasks.aggregates.file import AggregatesFile
+from pldp.tasks.aggregates.run import AggregatesRun
+from pldp.tasks.holdings import Column, Holdings, ingest_holdings
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.partitions import cells_within, key_range, write_partition
+from pldp.tasks.query import statement
+from pldp.tasks.source import NOTHING
+from pldp.tasks.stage import stage
+from pldp.tasks.textfile import TextFile
 
 PARTITION_CELLS = 1 << 18
 """Partitions are sized by cells (users × attributes): 2 MB of aggregates and as much of reports."""

@@ -9,10 +9,10 @@ from typing import Any
 import jinja2
 import polars as pl
 
-from pldp.aggregates.statement import LISTED_PROFILES
-from tasks import charts, words
-from tasks.results import PublishedRelease
-from tasks.specfile import AGGREGATES
+from pldp.questions.aggregates.statement import LISTED_PROFILES
+from pldp.tasks import charts, words
+from pldp.tasks.results import PublishedRelease
+from pldp.tasks.specfile import AGGREGATES
 
 CHARTED = 12
 """Providers that get a chart; the others get their tables."""

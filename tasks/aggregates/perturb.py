@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pldp.aggregates.catalogue import Units
-from pldp.aggregates.objectives import Floats
-from pldp.aggregates.plan import AggregatesPlan
-from pldp.randomness import Keystream
-from pldp.spec_aggregates import PROFILE
-from tasks.aggregates.run import AggregatesRun
-from tasks.durable import make_folder
-from tasks.home import draft_of, link
-from tasks.partitions import read_partition
-from tasks.stage import stage
+from pldp.channels.randomness import Keystream
+from pldp.questions.aggregates.catalogue import Units
+from pldp.questions.aggregates.objectives import Floats
+from pldp.questions.aggregates.plan import AggregatesPlan
+from pldp.questions.aggregates.spec import PROFILE
+from pldp.tasks.aggregates.run import AggregatesRun
+from pldp.tasks.durable import make_folder
+from pldp.tasks.home import draft_of, link
+from pldp.tasks.partitions import read_partition
+from pldp.tasks.stage import stage
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pldp.aggregates.plan import AggregatesPlan
-from pldp.aggregates.statement import aggregates_statement
-from tasks.aggregates.file import AggregatesFile
-from tasks.home import Home
-from tasks.run import AnyRun, open_kind
+from pldp.questions.aggregates.plan import AggregatesPlan
+from pldp.questions.aggregates.statement import aggregates_statement
+from pldp.tasks.aggregates.file import AggregatesFile
+from pldp.tasks.home import Home
+from pldp.tasks.run import AnyRun, open_kind
 
 
 class AggregatesRun(AnyRun):

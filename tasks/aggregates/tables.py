@@ -7,8 +7,9 @@ from contextlib import suppress
 import numpy as np
 import polars as pl
 
-from pldp.aggregates.budgets import TICK_BITS, equal_scaling, to_ticks
-from pldp.aggregates.metrics import (
+from pldp.channels.exact import float_above
+from pldp.questions.aggregates.budgets import TICK_BITS, equal_scaling, to_ticks
+from pldp.questions.aggregates.metrics import (
     best_scales,
     geometric_moments,
     kl_divergence,
@@ -17,9 +18,8 @@ from pldp.aggregates.metrics import (
     mean_absolute_error_loss,
     mean_squared_error,
 )
-from pldp.aggregates.plan import MECHANISM, AggregatesPlan
-from pldp.aggregates.totals import Sums, Totals
-from pldp.exact import float_above
+from pldp.questions.aggregates.plan import MECHANISM, AggregatesPlan
+from pldp.questions.aggregates.totals import Sums, Totals
 
 BASELINE, BOUND = "equal scaling", "lower bound"
 

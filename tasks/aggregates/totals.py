@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pldp.aggregates.totals import Sums, Totals, estimate_totals
-from tasks.aggregates.perturb import read_rows
-from tasks.aggregates.run import AggregatesRun
-from tasks.stage import stage
+from pldp.questions.aggregates.totals import Sums, Totals, estimate_totals
+from pldp.tasks.aggregates.perturb import read_rows
+from pldp.tasks.aggregates.run import AggregatesRun
+from pldp.tasks.stage import stage
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pldp.aggregates.catalogue import Units
-from pldp.aggregates.totals import Sums
-from tasks.aggregates.run import AggregatesRun
-from tasks.aggregates.totals import ItemTally
-from tasks.ingest import Ingested
-from tasks.stage import stage
+from pldp.questions.aggregates.catalogue import Units
+from pldp.questions.aggregates.totals import Sums
+from pldp.tasks.aggregates.run import AggregatesRun
+from pldp.tasks.aggregates.totals import ItemTally
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.stage import stage
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 
 @stage(retries=2)
@@ -28,8 +28,8 @@ def validate_aggregates(
 ) -> tuple[Verdict, ...]:
     """Every gate's verdict on a run."""
     # Great Expectations takes three seconds and 265 MB to import, so only who validates pays.
-    from expectations.gates_aggregates import ItemEvidence, aggregate_gates
-    from expectations.runner import run_gates
+    from pldp.expectations.gates_aggregates import ItemEvidence, aggregate_gates
+    from pldp.expectations.runner import run_gates
 
     evidence = ItemEvidence(
         plan=run.plan,

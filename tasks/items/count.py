@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pldp.items.plan import Bits, ItemLevel, OneValue, Sampled
-from pldp.items.transactions import Columns, Counts
-from pldp.mechanisms.protocol import Reports
-from tasks.items.run import ItemsRun
-from tasks.perturb import read_reports
-from tasks.stage import stage
+from pldp.channels.protocol import Reports
+from pldp.questions.items.plan import Bits, ItemLevel, OneValue, Sampled
+from pldp.questions.items.transactions import Columns, Counts
+from pldp.tasks.items.run import ItemsRun
+from pldp.tasks.perturb import read_reports
+from pldp.tasks.stage import stage
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pldp.errors import SpecError
-from pldp.items.plan import ItemsPlan
-from pldp.items.resolve import make_plan
-from pldp.items.values import exact_epsilon
-from pldp.spec_items import ItemList, ItemsSpec
-from tasks.holdingsfile import HoldingsFile, read_holdings_spec
-from tasks.items.listed import read_items, scored_levels
-from tasks.specfile import NOTHING, Given, published, resolve
-from tasks.stamps import Stamp, require_unchanged, stamp
+from pldp.questions.items.plan import ItemsPlan
+from pldp.questions.items.resolve import make_plan
+from pldp.questions.items.spec import ItemList, ItemsSpec
+from pldp.questions.items.values import exact_epsilon
+from pldp.tasks.holdingsfile import HoldingsFile, read_holdings_spec
+from pldp.tasks.items.listed import read_items, scored_levels
+from pldp.tasks.specfile import NOTHING, Given, published, resolve
+from pldp.tasks.stamps import Stamp, require_unchanged, stamp
 
 
 @dataclass(frozen=True)

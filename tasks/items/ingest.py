@@ -5,17 +5,17 @@ from __future__ import annotations
 import duckdb
 import polars as pl
 
-from pldp.items.plan import ItemsPlan
-from pldp.spec_runner import Runner
-from tasks.holdings import Column, Holdings, ingest_holdings
-from tasks.ingest import Ingested
-from tasks.items.file import ItemsFile
-from tasks.items.run import ItemsRun
-from tasks.partitions import cells_within, key_range, write_partition
-from tasks.query import statement
-from tasks.source import NOTHING
-from tasks.stage import stage
-from tasks.textfile import TextFile
+from pldp.questions.items.plan import ItemsPlan
+from pldp.spec.runner import Runner
+from pldp.tasks.holdings import Column, Holdings, ingest_holdings
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.items.file import ItemsFile
+from pldp.tasks.items.run import ItemsRun
+from pldp.tasks.partitions import cells_within, key_range, write_partition
+from pldp.tasks.query import statement
+from pldp.tasks.source import NOTHING
+from pldp.tasks.stage import stage
+from pldp.tasks.textfile import TextFile
 
 PARTITION_CELLS = 1 << 23
 """Partitions are sized by cells (users × items): a bit each in the reports, and a few bytes for each item held."""

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 
 from pldp.errors import SourceError
-from pldp.items.levels import levels_from_scores
-from pldp.spec_items import MAX_ITEMS, ItemList, Scores
-from pldp.spec_source import Table
-from tasks.query import connect_memory, statement
-from tasks.specfile import NOTHING
-from tasks.textfile import TextFile
+from pldp.questions.items.levels import levels_from_scores
+from pldp.questions.items.spec import MAX_ITEMS, ItemList, Scores
+from pldp.spec.source import Table
+from pldp.tasks.query import connect_memory, statement
+from pldp.tasks.specfile import NOTHING
+from pldp.tasks.textfile import TextFile
 
 _COLUMN = re.compile(r"value number (\d+)")
 _ROW = re.compile(r"scores row \d+, ")

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pldp.items.index import Index
-from pldp.items.mining import Found, Group, estimate_groups, judge, mine_groups
-from pldp.items.plan import Bits, ItemsPlan, OneValue, Sampled
-from pldp.items.pooling import Weigh, alone, pool, weigher
-from pldp.items.predict import LevelNoise
-from pldp.items.rules import Rules, rules_of_groups
-from pldp.items.sampled import Half, SampledRule, judge_half, likely, sampled_rules
-from pldp.items.transactions import Counts, Itemsets
-from tasks.home import commit
-from tasks.items.count import Support
-from tasks.items.perturb import read_candidates
-from tasks.items.run import ItemsRun
-from tasks.stage import stage
+from pldp.questions.items.index import Index
+from pldp.questions.items.mining import Found, Group, estimate_groups, judge, mine_groups
+from pldp.questions.items.plan import Bits, ItemsPlan, OneValue, Sampled
+from pldp.questions.items.pooling import Weigh, alone, pool, weigher
+from pldp.questions.items.predict import LevelNoise
+from pldp.questions.items.rules import Rules, rules_of_groups
+from pldp.questions.items.sampled import Half, SampledRule, judge_half, likely, sampled_rules
+from pldp.questions.items.transactions import Counts, Itemsets
+from pldp.tasks.home import commit
+from pldp.tasks.items.count import Support
+from pldp.tasks.items.perturb import read_candidates
+from pldp.tasks.items.run import ItemsRun
+from pldp.tasks.stage import stage
 
 Count = Callable[[Itemsets], Counts]
 """How many reports hold all items of each set, (set, level)."""

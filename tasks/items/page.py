@@ -8,8 +8,8 @@ from typing import Any
 import jinja2
 import polars as pl
 
-from tasks import charts, words
-from tasks.results import PublishedRelease
+from pldp.tasks import charts, words
+from pldp.tasks.results import PublishedRelease
 
 CHARTED = 30
 """Sets of a length that are drawn, the most supported."""

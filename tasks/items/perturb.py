@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pldp.items.plan import Bits, ItemLevel, OneValue, Sampled
-from pldp.items.sampling import held_sets
-from pldp.items.transactions import Columns, Itemsets
-from pldp.mechanisms.protocol import Reports
-from pldp.randomness import Keystream
-from tasks.items.run import ItemsRun
-from tasks.perturb import write_reports
-from tasks.stage import stage
+from pldp.channels.protocol import Reports
+from pldp.channels.randomness import Keystream
+from pldp.questions.items.plan import Bits, ItemLevel, OneValue, Sampled
+from pldp.questions.items.sampling import held_sets
+from pldp.questions.items.transactions import Columns, Itemsets
+from pldp.tasks.items.run import ItemsRun
+from pldp.tasks.perturb import write_reports
+from pldp.tasks.stage import stage
 
 Numbers = NDArray[np.integer]
 

@@ -6,11 +6,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pldp.items.plan import ItemsPlan
-from pldp.items.statement import items_statement
-from tasks.home import Home
-from tasks.items.file import ItemsFile
-from tasks.run import AnyRun, open_kind
+from pldp.questions.items.plan import ItemsPlan
+from pldp.questions.items.statement import items_statement
+from pldp.tasks.home import Home
+from pldp.tasks.items.file import ItemsFile
+from pldp.tasks.run import AnyRun, open_kind
 
 
 class ItemsRun(AnyRun):

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from pldp.items.transactions import Itemsets
-from tasks.home import replace
-from tasks.items.run import ItemsRun
+from pldp.questions.items.transactions import Itemsets
+from pldp.tasks.home import replace
+from pldp.tasks.items.run import ItemsRun
 
 
 @contextmanager

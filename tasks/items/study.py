@@ -9,18 +9,18 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from pldp.items.channels import ItemChannels
-from pldp.items.comparators import GROUP_KEEPS, MASK_KEEP, Grouped, mask
-from pldp.items.metrics import Privacy, privacy
-from pldp.items.plan import Bits, ItemsPlan
-from pldp.items.pooling import Weigh, alone, weigher
-from pldp.items.predict import LevelNoise
-from pldp.items.study import Identity, Method, study
-from pldp.items.transactions import Columns
-from tasks.ingest import Ingested
-from tasks.items.run import ItemsRun
-from tasks.items.truth import Truth, true_columns
-from tasks.stage import stage
+from pldp.questions.items.channels import ItemChannels
+from pldp.questions.items.comparators import GROUP_KEEPS, MASK_KEEP, Grouped, mask
+from pldp.questions.items.metrics import Privacy, privacy
+from pldp.questions.items.plan import Bits, ItemsPlan
+from pldp.questions.items.pooling import Weigh, alone, weigher
+from pldp.questions.items.predict import LevelNoise
+from pldp.questions.items.study import Identity, Method, study
+from pldp.questions.items.transactions import Columns
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.items.run import ItemsRun
+from pldp.tasks.items.truth import Truth, true_columns
+from pldp.tasks.stage import stage
 
 REPEATS = 20
 MINIMA = (0.5, 0.75, 1.0, 1.5, 2.0, 2.5)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pldp.exact import float_above, log_above
-from pldp.items.mining import Found
-from pldp.items.plan import ItemsPlan
-from pldp.items.rules import Rules
-from pldp.items.sampled import SampledRule
-from pldp.mechanisms.protocol import Counts
-from tasks.items.mine import Mined
+from pldp.channels.exact import float_above, log_above
+from pldp.channels.protocol import Counts
+from pldp.questions.items.mining import Found
+from pldp.questions.items.plan import ItemsPlan
+from pldp.questions.items.rules import Rules
+from pldp.questions.items.sampled import SampledRule
+from pldp.tasks.items.mine import Mined
 
 NAMES = pl.List(pl.String)
 ROW = "items"

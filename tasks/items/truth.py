@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pldp.exact import SCALE
-from pldp.items.channels import ItemChannels
-from pldp.items.levels import Floats
-from pldp.items.mining import Search, mine
-from pldp.items.plan import Sampled
-from pldp.items.sampling import held_sets
-from pldp.items.transactions import Columns, Counts, Itemsets
-from tasks.ingest import Ingested
-from tasks.items.perturb import Rows, read_candidates, true_rows
-from tasks.items.run import ItemsRun
-from tasks.stage import stage
+from pldp.channels.exact import SCALE
+from pldp.questions.items.channels import ItemChannels
+from pldp.questions.items.levels import Floats
+from pldp.questions.items.mining import Search, mine
+from pldp.questions.items.plan import Sampled
+from pldp.questions.items.sampling import held_sets
+from pldp.questions.items.transactions import Columns, Counts, Itemsets
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.items.perturb import Rows, read_candidates, true_rows
+from pldp.tasks.items.run import ItemsRun
+from pldp.tasks.stage import stage
 
 LARGEST = 1 << 26
 """Bytes of packed truth that a repeated study may hold."""

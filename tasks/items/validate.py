@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tasks.ingest import Ingested
-from tasks.items.count import Counted, Support
-from tasks.items.mine import Mined
-from tasks.items.run import ItemsRun
-from tasks.items.truth import Truth
-from tasks.stage import stage
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.items.count import Counted, Support
+from pldp.tasks.items.mine import Mined
+from pldp.tasks.items.run import ItemsRun
+from pldp.tasks.items.truth import Truth
+from pldp.tasks.stage import stage
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 
 @stage(retries=2)
@@ -30,8 +30,8 @@ def validate_items(
 ) -> tuple[Verdict, ...]:
     """Every gate's verdict on a run."""
     # Great Expectations takes three seconds and 265 MB to import, so only who validates pays.
-    from expectations.gates_items import RowEvidence, item_gates
-    from expectations.runner import run_gates
+    from pldp.expectations.gates_items import RowEvidence, item_gates
+    from pldp.expectations.runner import run_gates
 
     evidence = RowEvidence(
         plan=run.plan,

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pldp.errors import SpecError
-from tasks.specfile import load_spec
+from pldp.tasks.specfile import load_spec
 from tests.bad_input.wild import (
     MARK,
     PATIENCE,

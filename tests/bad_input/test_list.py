@@ -18,14 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.release import release
 from pldp.errors import PldpError, SourceError, SpecError
-from pldp.spec_histograms import MAX_VALUES
-from tasks.combine import public_references
-from tasks.ingest import ingest
-from tasks.query import connect
-from tasks.run import Run
-from tasks.specfile import load_spec
+from pldp.flows.release import release
+from pldp.questions.histograms.spec import MAX_VALUES
+from pldp.tasks.combine import public_references
+from pldp.tasks.ingest import ingest
+from pldp.tasks.query import connect
+from pldp.tasks.run import Run
+from pldp.tasks.specfile import load_spec
 from tests.bad_input.wild import MARK, check_message
 from tests.flows.conftest import Pldp
 from tests.people import make_people, opened, world, write_spec

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from flows.release import release
 from pldp.errors import SpecError
+from pldp.flows.release import release
 from tests.bad_input.wild import check_message
 from tests.flows.conftest import Pldp
 from tests.people import make_people, opened, world, write_spec

@@ -23,11 +23,11 @@ import pyarrow.parquet as pq
 import yaml
 
 from pldp.errors import PldpError, SourceError, SpecError
-from tasks.home import Home
-from tasks.ingest import ingest
-from tasks.query import connect
-from tasks.run import open_run
-from tasks.specfile import load_spec
+from pldp.tasks.home import Home
+from pldp.tasks.ingest import ingest
+from pldp.tasks.query import connect
+from pldp.tasks.run import open_run
+from pldp.tasks.specfile import load_spec
 from tests.people import SPEC, write_spec
 
 MARK = "zqMARKqz"

@@ -15,19 +15,19 @@ import pandas as pd
 import pytest
 from great_expectations import expectations as gxe
 
-from expectations.gate import Gate
-from expectations.gates import Evidence, all_gates
-from expectations.honest_gate import estimates_possible
-from expectations.runner import Verdict, run_gates
-from expectations.shared import TRUTH_ALPHA
-from pldp.combine import estimate_levels
-from pldp.hidden import auem, draw_hidden
-from pldp.mechanisms.protocol import Floats
-from pldp.mechanisms.unary import BRR
-from pldp.plan import FAMILY, LevelPlan, Plan
-from pldp.resolve import make_plan
-from tasks.combine import combine
-from tasks.count import Support
+from pldp.channels.protocol import Floats
+from pldp.channels.unary import BRR
+from pldp.estimate.combine import estimate_levels
+from pldp.estimate.hidden import auem, draw_hidden
+from pldp.expectations.gate import Gate
+from pldp.expectations.gates import Evidence, all_gates
+from pldp.expectations.honest_gate import estimates_possible
+from pldp.expectations.runner import Verdict, run_gates
+from pldp.expectations.shared import TRUTH_ALPHA
+from pldp.questions.histograms.plan import FAMILY, LevelPlan, Plan
+from pldp.questions.histograms.resolve import make_plan
+from pldp.tasks.combine import combine
+from pldp.tasks.count import Support
 from tests.pldp.specs import make_spec
 from tests.tasks.conftest import Staged, stage_run
 

@@ -20,7 +20,14 @@ from typing import Any, NoReturn
 SMALL_PARTITIONS = 1 << 12
 """Cells a partition: people of 2000 make four, and so 24 report files."""
 
-_PRELOAD = ["flows.cli", "flows.render", "flows.release", "expectations.gates", "tasks.page", "tests.faults.dying"]
+_PRELOAD = [
+    "pldp.flows.cli",
+    "pldp.flows.render",
+    "pldp.flows.release",
+    "pldp.expectations.gates",
+    "pldp.tasks.page",
+    "tests.faults.dying",
+]
 
 
 @dataclass(frozen=True)
@@ -46,8 +53,8 @@ def _command(said: str, arguments: Sequence[str], point: Point | None) -> None:
     descriptor = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
-    from flows.cli import main
-    from tasks import ingest
+    from pldp.flows.cli import main
+    from pldp.tasks import ingest
 
     ingest.PARTITION_CELLS = SMALL_PARTITIONS
     if point is not None:

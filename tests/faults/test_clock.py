@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks import run
+from pldp.tasks import run
 from tests.faults.conftest import read
 from tests.tasks.published import FAILED, publish_by_hand
 
@@ -24,7 +24,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
 def test_the_newest_stays_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import duckdb
 
-    from tasks.results import list_releases, read_release
+    from pldp.tasks.results import list_releases, read_release
 
     ids = []
     for slot, moment in (("a", "2026-05-02"), ("b", "2026-05-01"), ("c", "2020-01-01"), ("d", "2026-05-02")):

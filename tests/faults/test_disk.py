@@ -38,7 +38,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def place(published: Place, disk: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.setattr("tasks.ingest.PARTITION_CELLS", SMALL_PARTITIONS)
+    monkeypatch.setattr("pldp.tasks.ingest.PARTITION_CELLS", SMALL_PARTITIONS)
     return copy_to(disk / "home", published)
 
 
@@ -52,15 +52,15 @@ def fill(disk: Path, left: int) -> None:
 @pytest.mark.parametrize(
     ("stage", "where", "left"),
     [
-        ("home", "tasks.run.commit", 0),
-        ("ingest", "tasks.ingest._fill", 40_000),
-        ("home", "flows.release.record_spend", 0),
-        ("perturb", "tasks.perturb.write_reports", 20_000),
-        ("publish", "tasks.publish._replace", 2_000_000),
-        pytest.param("ingest", "tasks.ingest._fill", 0, marks=pytest.mark.slow),
-        pytest.param("ingest", "tasks.ingest._read", 0, marks=pytest.mark.slow),
-        pytest.param("perturb", "tasks.perturb.write_reports", 0, marks=pytest.mark.slow),
-        pytest.param("publish", "tasks.publish._replace", 0, marks=pytest.mark.slow),
+        ("home", "pldp.tasks.run.commit", 0),
+        ("ingest", "pldp.tasks.ingest._fill", 40_000),
+        ("home", "pldp.flows.release.record_spend", 0),
+        ("perturb", "pldp.tasks.perturb.write_reports", 20_000),
+        ("publish", "pldp.tasks.publish._replace", 2_000_000),
+        pytest.param("ingest", "pldp.tasks.ingest._fill", 0, marks=pytest.mark.slow),
+        pytest.param("ingest", "pldp.tasks.ingest._read", 0, marks=pytest.mark.slow),
+        pytest.param("perturb", "pldp.tasks.perturb.write_reports", 0, marks=pytest.mark.slow),
+        pytest.param("publish", "pldp.tasks.publish._replace", 0, marks=pytest.mark.slow),
     ],
 )
 def test_a_disk_that_fills_up(
@@ -104,7 +104,7 @@ def test_a_page_that_does_not_fit_takes_nothing_back(
     disk: Path, place: Place, pldp: Pldp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("tasks.page.build_page", filling("tasks.page.build_page", disk, 0))
+        patch.setattr("pldp.tasks.page.build_page", filling("pldp.tasks.page.build_page", disk, 0))
         said = pldp("release", place.spec, "--home", place.home, "--slot", "full")
     assert said.code == 0
     assert "Results are published, but the page is not there." in said.err
@@ -133,7 +133,7 @@ def test_a_read_only_home(disk: Path, place: Place, pldp: Pldp) -> None:
 @pytest.mark.parametrize("size", [0, 100, 4096, 8192, 12_288, 20_000])
 def test_a_vault_that_is_no_database_yet_is_filled_anew(size: int, published: Place, tmp_path: Path) -> None:
     """A kill while DuckDB makes the file leaves a beginning of it."""
-    from tasks.ingest import ingest
+    from pldp.tasks.ingest import ingest
     from tests.people import opened
 
     run, file = opened(published.spec, tmp_path / "home")

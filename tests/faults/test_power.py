@@ -15,14 +15,14 @@ from typing import Any
 import duckdb
 import pytest
 
-import tasks.ingest
-from flows.release import record_spend
+import pldp.tasks.ingest
 from pldp.errors import StageFailed
-from tasks.ingest import ingest
-from tasks.perturb import perturb
-from tasks.publish import publish, status_of
-from tasks.run import Run
-from tasks.vaults import forget_vault
+from pldp.flows.release import record_spend
+from pldp.tasks.ingest import ingest
+from pldp.tasks.perturb import perturb
+from pldp.tasks.publish import publish, status_of
+from pldp.tasks.run import Run
+from pldp.tasks.vaults import forget_vault
 from tests.faults.dying import SMALL_PARTITIONS
 from tests.people import digests, opened, world
 from tests.tasks.published import PASSED
@@ -104,7 +104,7 @@ def release(spec: Path, home: Path) -> Run:
 
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     """A release from beginning to end, and what was left of it at every moment."""
-    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", SMALL_PARTITIONS)
+    monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", SMALL_PARTITIONS)
     root = tmp_path / "disk"
     root.mkdir()
     disk = Disk(root)
@@ -172,8 +172,8 @@ def _step(disk: Disk, moment: int) -> tuple[bool, ...]:
 
 def test_the_check_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same without syncing folders, as it was once: bytes are on disk, and nobody knows their names."""
-    monkeypatch.setattr("tasks.home.sync_folder", lambda folder: None)
-    monkeypatch.setattr("tasks.publish.sync_folder", lambda folder: None)
+    monkeypatch.setattr("pldp.tasks.home.sync_folder", lambda folder: None)
+    monkeypatch.setattr("pldp.tasks.publish.sync_folder", lambda folder: None)
     with pytest.raises(StageFailed, match=r"perturb failed \(AssertionError\)"):
         recorded(tmp_path, monkeypatch)
     state: dict[str, bytes | str | None] = {"home/results.duckdb": "results-1.duckdb", "home/results-1.duckdb": b""}

@@ -54,7 +54,7 @@ def holding(home: Path, how: str) -> Iterator[subprocess.Popen[str]]:
 )
 def test_results_held_open(how: str, ending: str, place: Place, pldp: Pldp, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the analyst does to the file, the next is published, and everybody who opens it sees the right data."""
-    monkeypatch.setattr("tasks.ingest.PARTITION_CELLS", SMALL_PARTITIONS)
+    monkeypatch.setattr("pldp.tasks.ingest.PARTITION_CELLS", SMALL_PARTITIONS)
     with holding(place.home, how) as analyst:
         said = pldp("release", place.spec, "--home", place.home, "--slot", "held")
         assert said.code == 0, said.err
@@ -67,7 +67,7 @@ def test_results_held_open(how: str, ending: str, place: Place, pldp: Pldp, monk
 
 def test_results_that_somebody_writes_to(place: Place, pldp: Pldp, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log beside the results stops a release before it draws, until it is moved away; then all is as it was."""
-    monkeypatch.setattr("tasks.ingest.PARTITION_CELLS", SMALL_PARTITIONS)
+    monkeypatch.setattr("pldp.tasks.ingest.PARTITION_CELLS", SMALL_PARTITIONS)
     with holding(place.home, "write"):
         said = pldp("release", place.spec, "--home", place.home, "--slot", "held")
         assert said.code == 3

@@ -68,9 +68,9 @@ class Trigger:
     pid: int = 0
 
     def set(self) -> None:
-        import tasks.perturb
+        import pldp.tasks.perturb
 
-        target = tasks.perturb.write_reports
+        target = pldp.tasks.perturb.write_reports
         calls = 0
 
         def shell(*args: Any) -> int:
@@ -81,7 +81,7 @@ class Trigger:
                 self._act()
             return drawn
 
-        setattr(tasks.perturb, "write_reports", shell)  # noqa: B010 — it takes the place of a typed function
+        setattr(pldp.tasks.perturb, "write_reports", shell)  # noqa: B010 — it takes the place of a typed function
 
     def _act(self) -> None:
         try:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli import main
-from flows.release import Released, release
+from pldp.flows.cli import main
+from pldp.flows.release import Released, release
 from tests.people import digests, make_people, world
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ def pldp(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
     def run(*arguments: object) -> Said:
         monkeypatch.setattr(sys, "argv", ["pldp", *map(str, arguments)])
         # Prefect is imported already: a server need not start before a flow asks for one.
-        monkeypatch.setattr("flows.server.run_server", lambda home: None)
+        monkeypatch.setattr("pldp.flows.server.run_server", lambda home: None)
         capfd.readouterr()
         code = 0
         try:

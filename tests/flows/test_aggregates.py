@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from flows.evaluate import evaluate
-from flows.options import out
-from flows.release import release
+from pldp.flows.evaluate import evaluate
+from pldp.flows.options import out
+from pldp.flows.release import release
 from tests.flows.conftest import DATA, ROOT, Pldp, broken_off, ended, resumes
 from tests.flows.searcher import files_under, find
 from tests.items import ATTRIBUTES, make_items, true_totals, world, write_spec
@@ -68,7 +68,7 @@ def test_the_same_release_resumes(home: tuple[Path, str]) -> None:
 
 
 def test_a_release_that_broke_off_draws_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert broken_off(world(tmp_path, 200), "flows.release.publish", monkeypatch) == (2, 2)
+    assert broken_off(world(tmp_path, 200), "pldp.flows.release.publish", monkeypatch) == (2, 2)
 
 
 def test_a_refused_release_tells_what_it_spent(tmp_path: Path, pldp: Pldp, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ MARK = "zqMARKqz"
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "pldp.flows.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -143,7 +143,7 @@ def test_what_a_check_passes_ingest_reads_and_it_is_quick_without_prefect(tmp_pa
     """The sample of 100,000; in about 3 s on a quiet machine."""
     assert run("sample", tmp_path).returncode == 0
     program = (
-        "import json, sys, time; start = time.process_time(); from flows.cli import app; "
+        "import json, sys, time; start = time.process_time(); from pldp.flows.cli import app; "
         f"app(['check', {str(tmp_path / 'sample.yaml')!r}], standalone_mode=False); "
         "heavy = [name in sys.modules for name in ('prefect', 'great_expectations')]; "
         "print(json.dumps([time.process_time() - start, *heavy]))"

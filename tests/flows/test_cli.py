@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 import yaml
 
-from flows.forecast import forecast
-from pldp.predict import worst_error
-from pldp.resolve import make_plan
-from pldp.spec_aggregates import AggregatesSpec
-from tasks.items.file import load_items
-from tasks.specfile import AGGREGATES, ITEMS, kind_of, load_spec, read_content
+from pldp.flows.forecast import forecast
+from pldp.questions.aggregates.spec import AggregatesSpec
+from pldp.questions.histograms.predict import worst_error
+from pldp.questions.histograms.resolve import make_plan
+from pldp.tasks.items.file import load_items
+from pldp.tasks.specfile import AGGREGATES, ITEMS, kind_of, load_spec, read_content
 from tests.flows.conftest import PATIENCE, Finished, Pldp
 from tests.people import make_people, partial_to_value, world, write_spec
 
@@ -40,7 +40,7 @@ def test_version(pldp: Pldp) -> None:
 def test_the_console_script_starts_fast_and_alone() -> None:
     """`--help` in a fresh process imports neither Prefect nor Great Expectations."""
     code = (
-        "import sys, flows.cli\n"
+        "import sys, pldp.flows.cli\n"
         "heavy = {'prefect', 'great_expectations', 'duckdb', 'polars'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
@@ -113,12 +113,12 @@ class TestRelease:
     def test_a_broken_stage_says_what_happened_and_hides_the_cause(
         self, tmp_path: Path, pldp: Pldp, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        import tasks.perturb
+        from pldp.tasks import perturb
 
         def burst(*_: object) -> int:
             raise ValueError("row 3 holds secret-value")
 
-        monkeypatch.setattr(tasks.perturb, "write_reports", burst)
+        monkeypatch.setattr(perturb, "write_reports", burst)
         said = pldp("release", world(tmp_path), "--home", tmp_path / "home")
         assert said.code == 3
         assert "Stage perturb failed (ValueError)" in said.err
@@ -128,7 +128,7 @@ class TestRelease:
     def test_two_at_once_in_one_home(self, tmp_path: Path, pldp: Pldp) -> None:
         """The second is told so with exit code 3; one that waits is served after the first."""
         spec, home = world(tmp_path, make_people(20_000)), tmp_path / "home"
-        command = [sys.executable, "-m", "flows.cli", "release", str(spec), "--home", str(home)]
+        command = [sys.executable, "-m", "pldp.flows.cli", "release", str(spec), "--home", str(home)]
         first = subprocess.Popen([*command, "--slot", "first"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not list(home.glob("releases/*/opened.json")):
             assert first.poll() is None

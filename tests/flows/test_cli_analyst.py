@@ -16,7 +16,7 @@ import pytest
 
 from tests.flows.conftest import PATIENCE, Finished, Pldp
 
-COMMAND = [sys.executable, "-m", "flows.cli"]
+COMMAND = [sys.executable, "-m", "pldp.flows.cli"]
 WHOLE = """
     SELECT releases.release_id, releases.status,
         (SELECT count(*) FROM histograms h WHERE h.release_id = releases.release_id) AS histograms,
@@ -246,9 +246,9 @@ PUBLISHER = """
 import sys
 from pathlib import Path
 import polars as pl
-from tasks.home import Home
-from tasks.publish import _replace
-from tasks.results import read_release
+from pldp.tasks.home import Home
+from pldp.tasks.publish import _replace
+from pldp.tasks.results import read_release
 
 home = Path(sys.argv[1])
 found = read_release(home, "people")

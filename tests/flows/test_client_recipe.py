@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from flows.release import release
+from pldp.flows.release import release
 from tests.flows.conftest import Pldp
 from tests.flows.documents import DOCUMENTS, blocks_of
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pldp.mechanisms.protocol import PureProtocol
-from pldp.plan import Plan
-from tasks.perturb import write_reports
-from tasks.specfile import load_spec
+from pldp.channels.protocol import PureProtocol
+from pldp.questions.histograms.plan import Plan
+from pldp.tasks.perturb import write_reports
+from pldp.tasks.specfile import load_spec
 from tests.flows.conftest import Pldp
 from tests.people import write_spec
 from tests.tasks.test_collect import send

@@ -17,15 +17,15 @@ import psutil
 import pytest
 from prefect import flow
 
-import flows.cluster
-from flows.cluster import Cluster
-from flows.evaluate import evaluate
-from flows.pipeline import Outcome, conclude
-from flows.release import release
-from flows.runner import running_on
+import pldp.flows.cluster
 from pldp.errors import HomeError
-from pldp.spec_runner import Runner
-from tasks.ingest import complete
+from pldp.flows.cluster import Cluster
+from pldp.flows.evaluate import evaluate
+from pldp.flows.pipeline import Outcome, conclude
+from pldp.flows.release import release
+from pldp.flows.runner import running_on
+from pldp.spec.runner import Runner
+from pldp.tasks.ingest import complete
 from tests.faults.dying import SMALL_PARTITIONS, Point, start
 from tests.flows.clusters import Running, Trigger, cluster, committed
 from tests.flows.conftest import PATIENCE, Pldp
@@ -41,7 +41,7 @@ FILES = 2 * 3 * 4
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.ingest.PARTITION_CELLS", SMALL_PARTITIONS)
+    monkeypatch.setattr("pldp.tasks.ingest.PARTITION_CELLS", SMALL_PARTITIONS)
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +186,7 @@ def test_a_lost_scheduler_is_told_and_the_release_resumes(tmp_path: Path, pldp: 
 
 
 def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flows.cluster, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(pldp.flows.cluster, "CONNECT_SECONDS", 0.5)
     with pytest.raises(
         HomeError, match=r"at tcp://127\.0\.0\.1:1 does not answer .*run the same command again to resume"
     ):
@@ -196,7 +196,7 @@ def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Mo
 def test_workers_of_another_version_are_refused(
     running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flows.cluster, "__version__", "0.0.1")
+    monkeypatch.setattr(pldp.flows.cluster, "__version__", "0.0.1")
     with pytest.raises(HomeError, match=r"worker tcp://\S+ has pldp .*, not 0\.0\.1"):
         release(world(tmp_path), tmp_path / "home", runner={"dask": running.address})
     assert committed(tmp_path / "home" / "reports") == {}
@@ -223,7 +223,7 @@ def test_a_killed_client_leaves_no_workers_and_resumes(tmp_path: Path, pldp: Pld
     """SIGKILL once a few calls are done: its workers go by themselves, and threads finish the release."""
     spec, home = world(tmp_path), tmp_path / "home"
     home.mkdir()
-    point = Point("flows.runner:report", "after", 3)
+    point = Point("pldp.flows.runner:report", "after", 3)
     options = ("--home", home, "--runner", "dask", "--workers", "1")
     process = start(home / "said", "release", spec, *options, point=point)
     workers: set[psutil.Process] = set()

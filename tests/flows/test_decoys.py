@@ -17,7 +17,7 @@ def test_a_release_among_decoys(tmp_path: Path) -> None:
     place = decoys(tmp_path / "place")
     world(tmp_path)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT", "PLDP"))}
-    command = [sys.executable, "-P", "-m", "flows.cli", "release", "../spec.yaml", "--home", "../home"]
+    command = [sys.executable, "-P", "-m", "pldp.flows.cli", "release", "../spec.yaml", "--home", "../home"]
     done = subprocess.run(
         [*command, "--source", "../people.parquet", "--runner", "dask", "--workers", "1"],
         env=environment | {"HOME": str(tmp_path)},

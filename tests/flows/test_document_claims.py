@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.sample import make_people
 from pldp import __version__
-from pldp.mechanisms.registry import PROTOCOLS
+from pldp.channels.registry import PROTOCOLS
+from pldp.flows.sample import make_people
 from tests.flows.conftest import ROOT
 from tests.flows.documents import DOCUMENTS
 

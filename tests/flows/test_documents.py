@@ -24,10 +24,10 @@ import polars as pl
 import pytest
 import yaml
 
-from flows.cli import app
-from flows.release import release
-from flows.sample import write_sample
-from tasks.kinds import load_any
+from pldp.flows.cli import app
+from pldp.flows.release import release
+from pldp.flows.sample import write_sample
+from pldp.tasks.kinds import load_any
 from tests.flows.conftest import DATA, PATIENCE, ROOT
 from tests.flows.documents import DOCUMENTS, RUN, Block, blocks_of, shape
 from tests.flows.test_examples import DOCUMENTS as QUERIED
@@ -39,7 +39,7 @@ NOT_RUN = 11
 """How many blocks say that they cannot run. Whoever adds one says why, and changes this number."""
 USERS = 3000
 MEALS = ("soup", "salad", "pasta", "nothing")
-_IMPORTS = "import sys; from flows.cli import main; main()"
+_IMPORTS = "import sys; from pldp.flows.cli import main; main()"
 
 
 def ids(block: Block) -> str:

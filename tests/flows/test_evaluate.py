@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from flows.evaluate import Evaluated, evaluate
 from pldp.errors import HomeError, SourceError, SpecError
-from tasks.home import Home
-from tasks.publish import publish
-from tasks.run import Run
+from pldp.flows.evaluate import Evaluated, evaluate
+from pldp.tasks.home import Home
+from pldp.tasks.publish import publish
+from pldp.tasks.run import Run
 from tests.flows.conftest import DATA, ROOT, Finished, Pldp
 from tests.flows.searcher import files_under
 from tests.people import digests, make_people, mode, partial_to_value, world

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 import yaml
 
-from flows.release import release
-from flows.sample import write_sample
+from pldp.flows.release import release
+from pldp.flows.sample import write_sample
 from tests.baskets import world as baskets
 from tests.flows.conftest import ROOT
 from tests.items import world

@@ -10,8 +10,8 @@ import duckdb
 import polars as pl
 import pytest
 
-from flows.evaluate import evaluate
-from flows.release import release
+from pldp.flows.evaluate import evaluate
+from pldp.flows.release import release
 from tests.flows.conftest import DATA, ROOT, Pldp, ended
 from tests.flows.searcher import files_under
 from tests.people import LEVELS, make_people, world

@@ -12,10 +12,10 @@ import pytest
 import yaml
 from rich.console import Console
 
-from flows.consoles import console_for
-from flows.evaluate import evaluate
-from flows.release import release
-from flows.render import show_evaluation
+from pldp.flows.consoles import console_for
+from pldp.flows.evaluate import evaluate
+from pldp.flows.release import release
+from pldp.flows.render import show_evaluation
 from tests.baskets import ITEMS, make_rows, make_table, true_support, world, write_spec
 from tests.flows.conftest import DATA, ROOT, Pldp, broken_off, ended, resumes
 from tests.flows.searcher import files_under, find
@@ -107,7 +107,7 @@ def test_a_release_that_broke_off_between_its_halves_draws_the_rest(
 ) -> None:
     """The first half of a sampled release is drawn once, and the second asked what the first half's reports say."""
     spec = world(tmp_path, 400, protocol="sampling")
-    assert broken_off(spec, "flows.items.choose_candidates", monkeypatch) == (2, 4)
+    assert broken_off(spec, "pldp.flows.items.choose_candidates", monkeypatch) == (2, 4)
 
 
 def test_a_refused_release_tells_what_it_spent(tmp_path: Path) -> None:

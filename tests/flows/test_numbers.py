@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from flows.evaluate import evaluate
-from flows.release import release
 from pldp.errors import SourceError
+from pldp.flows.evaluate import evaluate
+from pldp.flows.release import release
 from tests.flows.conftest import DATA, ROOT, Pldp, ended
 from tests.flows.searcher import files_under, find, in_bytes
 from tests.people import JOBS, make_people, world

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from flows.sample import write_sample
+from pldp.flows.sample import write_sample
 
 _START = """
 import sys
 from pathlib import Path
-from flows.own_server import OwnServer
-from tasks.settings import settle
+from pldp.flows.own_server import OwnServer
+from pldp.tasks.settings import settle
 
 home = Path(sys.argv[1])
 settle(home)
@@ -40,7 +40,7 @@ def test_two_commands_may_start_at_once_in_a_new_home(tmp_path: Path) -> None:
 def test_a_configured_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
     spec, _ = write_sample(tmp_path, 200)
     url, home = "http://127.0.0.1:9/api", tmp_path / "home"
-    command = start("-m", "flows.cli", "release", str(spec), "--home", str(home), PREFECT_API_URL=url)
+    command = start("-m", "pldp.flows.cli", "release", str(spec), "--home", str(home), PREFECT_API_URL=url)
     said = " ".join(command.communicate(timeout=240)[1].split())
     assert command.returncode == 3
     assert f"The configured Prefect server {url} does not answer." in said

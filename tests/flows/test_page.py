@@ -7,8 +7,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from flows.release import release
-from tasks import charts
+from pldp.flows.release import release
+from pldp.tasks import charts
 from tests.flows.conftest import Finished, Pldp
 from tests.people import make_people, partial_to_value, world
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.page import build_page
+from pldp.tasks.page import build_page
 from tests.flows.browser import CHROMIUM, Page, browser
 from tests.tasks.published import FAILED, publish_by_hand
 

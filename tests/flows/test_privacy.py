@@ -34,11 +34,11 @@ N_USERS = 1501
 
 COMMANDS = """
 import json, sys
-import tasks.check
-from flows.cli import main
-look = tasks.check.check
+import pldp.tasks.check
+from pldp.flows.cli import main
+look = pldp.tasks.check.check
 for looks, arguments in json.loads(sys.argv[1]):
-    tasks.check.check = look if looks else lambda file: tasks.check.Checked()
+    pldp.tasks.check.check = look if looks else lambda file: pldp.tasks.check.Checked()
     sys.argv = ["pldp", *arguments]
     try:
         main()

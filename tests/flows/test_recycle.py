@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flows.release import release
-from flows.sample import write_sample
+from pldp.flows.release import release
+from pldp.flows.sample import write_sample
 from tests.baskets import world as baskets
 from tests.flows.conftest import Pldp
 from tests.items import world as films

@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import flows.pipeline
-import flows.release
-from flows.release import Released, release
+import pldp.flows.pipeline
+import pldp.flows.release
 from pldp.errors import HomeError
-from tasks import ingest
-from tasks.perturb import perturb
+from pldp.flows.release import Released, release
+from pldp.tasks import ingest
+from pldp.tasks.perturb import perturb
 from tests.flows.conftest import PATIENCE, Finished
 from tests.people import digests, make_people, mode, partial_to_value, world
 
@@ -58,16 +58,16 @@ class Crash:
 
 
 CRASHES = [
-    ("flows.histograms", "ingest"),
-    ("flows.release", "record_spend"),
-    ("flows.histograms", "draw"),
-    ("flows.pipeline", "count"),
-    ("flows.pipeline", "estimate"),
-    ("flows.pipeline", "combine"),
-    ("flows.pipeline", "validate"),
-    ("flows.release", "publish"),
-    ("flows.release", "forget_vault"),
-    ("flows.release", "create_table_artifact"),
+    ("pldp.flows.histograms", "ingest"),
+    ("pldp.flows.release", "record_spend"),
+    ("pldp.flows.histograms", "draw"),
+    ("pldp.flows.pipeline", "count"),
+    ("pldp.flows.pipeline", "estimate"),
+    ("pldp.flows.pipeline", "combine"),
+    ("pldp.flows.pipeline", "validate"),
+    ("pldp.flows.release", "publish"),
+    ("pldp.flows.release", "forget_vault"),
+    ("pldp.flows.release", "create_table_artifact"),
 ]
 DRAWN = [stage for _, stage in CRASHES].index("count")
 PUBLISHED = [stage for _, stage in CRASHES].index("forget_vault")
@@ -109,7 +109,7 @@ def test_a_crash_amid_the_draws_keeps_what_was_committed(tmp_path: Path, monkeyp
             return perturb.submit(run, level, batch)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flows.pipeline, "perturb", Half)
+        patch.setattr(pldp.flows.pipeline, "perturb", Half)
         with pytest.raises(Crashed):
             release(spec, home)
     committed = digests(home / "reports")
@@ -125,10 +125,10 @@ def test_a_crash_amid_the_draws_keeps_what_was_committed(tmp_path: Path, monkeyp
 
 KILLED = f"""
 import sys
-from tasks import ingest
-from tasks.perturb import perturb
+from pldp.tasks import ingest
+from pldp.tasks.perturb import perturb
 ingest.PARTITION_CELLS = {SMALL_PARTITIONS}
-from flows.cli import main
+from pldp.flows.cli import main
 main()
 """
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from flows import reproduce as flow
-from pldp.papers import mpldp
+from pldp.papers.laboratory import flow as flow
+from pldp.papers.laboratory.facts import read_facts
 from pldp.papers.model import Fact, Unit
+from pldp.papers.mpldp import figures as mpldp
 from pldp.papers.registry import NAMES
-from tasks.reproduce.facts import read_facts
 from tests.flows.browser import CHROMIUM, browser
 from tests.flows.conftest import Pldp
 from tests.flows.test_page_browser import CONTRAST, WIDER
-from tests.pldp.papers.world import SHARED
+from tests.papers.world import SHARED
 
 UNITS = [
     Unit(paper="mpldp", experiment="table 2"),

@@ -105,7 +105,17 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     broken = world(folder / "broken", people, name="broken", schedule="0 0 1 1 *")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT", "PLDP"))}
     place = decoys(folder / "place")
-    command = [sys.executable, "-P", "-m", "flows.cli", "serve", str(good), str(broken), "--home", str(folder / "home")]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pldp.flows.cli",
+        "serve",
+        str(good),
+        str(broken),
+        "--home",
+        str(folder / "home"),
+    ]
     (folder / "late").mkdir()
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -198,13 +208,13 @@ def test_a_run_that_cannot_begin_tells_why(serving: Serving) -> None:
 
     assert [failure["error"] for failure in serving.wait_for(told)] == ["NotStarted"]
     line = serving.wait_for(serving.said("Failed", "broken", "could not begin"))
-    assert "No module named 'flows.schedule'" in line
+    assert "No module named 'pldp.flows.schedule'" in line
 
 
 def test_a_home_is_served_once(serving: Serving) -> None:
     serving.wait_for(serving.said("Serving", "good"))
     spec = serving.home.parent / "good" / "spec.yaml"
-    command = [sys.executable, "-m", "flows.cli", "serve", str(spec), "--home", str(serving.home)]
+    command = [sys.executable, "-m", "pldp.flows.cli", "serve", str(spec), "--home", str(serving.home)]
     second = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert second.returncode == 3
     assert "another `pldp serve`" in second.stderr

@@ -13,14 +13,14 @@ import pytest
 from prefect.client.schemas.objects import FlowRun
 from prefect.states import Cancelled, Completed, Running, Scheduled
 
-from flows import deployments, schedule, server
-from flows.deployments import close_abandoned, first_slots, run_schedules, skip_missed
-from flows.schedule import scheduled_release
-from flows.serve import served
 from pldp.errors import HomeError, SourceError, SpecError
-from tasks.failures import COMMAND, read_failures
-from tasks.home import Home
-from tasks.specfile import load_spec
+from pldp.flows import deployments, schedule, server
+from pldp.flows.deployments import close_abandoned, first_slots, run_schedules, skip_missed
+from pldp.flows.schedule import scheduled_release
+from pldp.flows.serve import served
+from pldp.tasks.failures import COMMAND, read_failures
+from pldp.tasks.home import Home
+from pldp.tasks.specfile import load_spec
 from tests.flows.conftest import Pldp
 from tests.people import make_people, world
 

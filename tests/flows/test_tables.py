@@ -14,16 +14,16 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from flows.answers import show_answer
-from flows.consoles import console_for
-from flows.render import gates_table, show_releases
-from flows.render_aggregates import budget_tables, show_aggregates_study, totals_tables
-from flows.render_histograms import budgets_table, histogram_tables, shares_table, show_histogram_study
-from flows.render_items import itemset_tables
-from flows.render_numbers import means_table, quantiles_table, studied_means
-from flows.tables import Bar, Table
-from tasks.analyst import Answer
-from tasks.kinds import load_any
+from pldp.flows.answers import show_answer
+from pldp.flows.consoles import console_for
+from pldp.flows.render import gates_table, show_releases
+from pldp.flows.render_aggregates import budget_tables, show_aggregates_study, totals_tables
+from pldp.flows.render_histograms import budgets_table, histogram_tables, shares_table, show_histogram_study
+from pldp.flows.render_items import itemset_tables
+from pldp.flows.render_numbers import means_table, quantiles_table, studied_means
+from pldp.flows.tables import Bar, Table
+from pldp.tasks.analyst import Answer
+from pldp.tasks.kinds import load_any
 from tests.flows.conftest import ROOT
 from tests.tasks.published import publish_by_hand
 
@@ -259,7 +259,7 @@ def test_answers(width: int) -> None:
 
 
 def test_releases_at_forty_columns(tmp_path: Path) -> None:
-    from tasks.results import list_releases
+    from pldp.tasks.results import list_releases
 
     home, release_id = publish_by_hand(tmp_path, "first")
     out = Catcher()
@@ -273,7 +273,7 @@ def test_a_pipe_has_every_number(tmp_path: Path) -> None:
     """A command in a pipe, of which nobody said how wide it is: one line a row, nothing cut."""
     home, release_id = publish_by_hand(tmp_path, "first")
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "flows.cli", "show", release_id, "--home", str(home)]
+    command = [sys.executable, "-m", "pldp.flows.cli", "show", release_id, "--home", str(home)]
     said = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
     assert "…" not in said
     rows = [line for line in said.splitlines() if "farmer" in line]

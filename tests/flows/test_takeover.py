@@ -24,7 +24,7 @@ from tests.flows.conftest import PATIENCE
 from tests.people import mode, world
 
 SQUATTER = Path(__file__).with_name("squatter.py")
-PLDP = [sys.executable, "-P", "-m", "flows.cli"]
+PLDP = [sys.executable, "-P", "-m", "pldp.flows.cli"]
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user too")
 

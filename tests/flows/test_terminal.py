@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 import yaml
 
-from tasks.terminal import visible
+from pldp.tasks.terminal import visible
 from tests.flows.conftest import PATIENCE, Pldp
 from tests.items import SPEC as AGGREGATES
 from tests.items import make_catalogue
@@ -136,7 +136,7 @@ def test_what_is_published(folder: Path, says: Any) -> None:
     assert row["value"] == NURSE, "a program gets it exactly"
     forced = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "NO_COLOR": "1", "COLUMNS": "120"}
     done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "show", "people", "--home", home],
+        [sys.executable, "-m", "pldp.flows.cli", "show", "people", "--home", home],
         capture_output=True,
         timeout=PATIENCE,
         env=os.environ | forced,

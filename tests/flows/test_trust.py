@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from pldp.aggregates.statement import aggregates_statement
-from pldp.items.statement import items_statement
-from pldp.statement import privacy_statement
-from tasks.kinds import load_any
+from pldp.questions.aggregates.statement import aggregates_statement
+from pldp.questions.histograms.statement import privacy_statement
+from pldp.questions.items.statement import items_statement
+from pldp.tasks.kinds import load_any
 from tests.flows.conftest import ROOT, Finished, Pldp
 from tests.items import world as films
 from tests.people import world as people

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from flows.release import release
 from pldp.errors import SourceError
+from pldp.flows.release import release
 from tests.flows.conftest import Pldp
 from tests.people import digests, world
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pldp.mechanisms.protocol import Counts, Floats, PureProtocol, Reports
-from pldp.mechanisms.unary import BRR
-from pldp.randomness import Keystream
+from pldp.channels.protocol import Counts, Floats, PureProtocol, Reports
+from pldp.channels.randomness import Keystream
+from pldp.channels.unary import BRR
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 BUDGETS = tuple(Fraction(tenths, 10) for tenths in range(1, 11))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from pldp.spec import Spec
+from pldp.spec.release import Spec
 
 GOOD: dict[str, Any] = {
     "name": "census",

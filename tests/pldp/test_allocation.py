@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pldp.allocation import UNITS, brr_variance, optimal_shares, split
-from pldp.mechanisms.unary import BRR
-from pldp.resolve import make_plan
-from pldp.spec import Spec
+from pldp.channels.unary import BRR
+from pldp.estimate.allocation import UNITS, brr_variance, optimal_shares, split
+from pldp.questions.histograms.resolve import make_plan
+from pldp.spec.release import Spec
 from tests.pldp.world import BUDGETS, PAPER_CELLS
 
 CELLS = st.lists(st.integers(1, 10_000), min_size=1, max_size=12)

@@ -12,21 +12,29 @@ import pytest
 from pydantic import ValidationError
 from scipy.stats import binom
 
-from pldp.binned import binned_distribution, even_quantiles
-from pldp.combine import Combined, Levels, combine_linear, estimate_levels, linear_covariance, linear_variance, spread
-from pldp.hidden import draw_hidden, level_report
-from pldp.hidden_histogram import estimate_hidden
-from pldp.inference import Histogram, Recipe, estimate_histogram
-from pldp.likelihood import maximum_likelihood, table_blocks
-from pldp.mechanisms.protocol import Floats, PureProtocol
-from pldp.mechanisms.registry import PROTOCOLS
-from pldp.numeric.quantiles import to_bins
-from pldp.plan import AttributePlan
-from pldp.randomness import Keystream
-from pldp.resolve import make_plan
-from pldp.simulate import draw_levels, draw_support, whole_counts
-from pldp.spec import Spec
-from pldp.spec_histograms import Binned
+from pldp.channels.protocol import Floats, PureProtocol
+from pldp.channels.randomness import Keystream
+from pldp.channels.registry import PROTOCOLS
+from pldp.estimate.combine import (
+    Combined,
+    Levels,
+    combine_linear,
+    estimate_levels,
+    linear_covariance,
+    linear_variance,
+    spread,
+)
+from pldp.estimate.hidden import draw_hidden, level_report
+from pldp.estimate.inference import Histogram, Recipe, estimate_histogram
+from pldp.estimate.likelihood import maximum_likelihood, table_blocks
+from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
+from pldp.questions.histograms.binned import binned_distribution, even_quantiles
+from pldp.questions.histograms.hidden import estimate_hidden
+from pldp.questions.histograms.plan import AttributePlan
+from pldp.questions.histograms.resolve import make_plan
+from pldp.questions.histograms.spec import Binned
+from pldp.questions.numbers.quantiles import to_bins
+from pldp.spec.release import Spec
 from tests.pldp.specs import make_spec
 from tests.pldp.world import z_bound
 

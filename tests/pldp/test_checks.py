@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2, kstest, norm
 
-from pldp.checks import homogeneity, unbiasedness, woodbury, z_scores
-from pldp.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
-from pldp.mechanisms.protocol import Floats, PureProtocol
-from pldp.mechanisms.registry import PROTOCOLS
-from pldp.mechanisms.tails import chernoff
-from pldp.mechanisms.unary import BRR
-from pldp.postprocess import project_to_simplex
-from pldp.simulate import draw_levels, draw_support, whole_counts
+from pldp.channels.protocol import Floats, PureProtocol
+from pldp.channels.registry import PROTOCOLS
+from pldp.channels.tails import chernoff
+from pldp.channels.unary import BRR
+from pldp.estimate.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
+from pldp.estimate.postprocess import project_to_simplex
+from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
+from pldp.questions.histograms.checks import homogeneity, unbiasedness, woodbury, z_scores
 from tests.pldp.world import ALPHA, SHARES, attribute_plan, paper_attributes, simulate, thirds, zipf
 
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pldp.combine import (
+from pldp.channels.protocol import Counts, Floats
+from pldp.channels.unary import BRR
+from pldp.estimate.combine import (
     LINEAR_METHODS,
     Combined,
     Levels,
@@ -17,9 +19,7 @@ from pldp.combine import (
     linear_weights,
     spread,
 )
-from pldp.mechanisms.protocol import Counts, Floats
-from pldp.mechanisms.unary import BRR
-from pldp.simulate import draw_support, whole_counts
+from pldp.estimate.simulate import draw_support, whole_counts
 from tests.pldp.world import attribute_plan, simulate, thirds, z_bound, zipf
 
 NOISE = st.lists(st.floats(1e-6, 1e6), min_size=3, max_size=3)

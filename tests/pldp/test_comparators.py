@@ -6,13 +6,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pldp.combine import estimate_levels
-from pldp.comparators import apldp, apldp_protocols, draw_ppda, pbp, ppda, rcf, summed_variance, uniform_protocol
-from pldp.hidden import draw_hidden, level_report, self_calibrated
-from pldp.mechanisms.krr import KRR
-from pldp.mechanisms.protocol import Floats, PureProtocol
-from pldp.mechanisms.unary import BRR, OUE
-from pldp.simulate import draw_support, whole_counts
+from pldp.channels.krr import KRR
+from pldp.channels.protocol import Floats, PureProtocol
+from pldp.channels.unary import BRR, OUE
+from pldp.estimate.combine import estimate_levels
+from pldp.estimate.comparators import (
+    apldp,
+    apldp_protocols,
+    draw_ppda,
+    pbp,
+    ppda,
+    rcf,
+    summed_variance,
+    uniform_protocol,
+)
+from pldp.estimate.hidden import draw_hidden, level_report, self_calibrated
+from pldp.estimate.simulate import draw_support, whole_counts
 from tests.pldp.febsf import BUDGETS, EPSILON_P, POWER_LAW, UNIFORM, column, dealt, protocols_for, shares_of
 from tests.pldp.world import z_bound, zipf
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pldp.exact import SCALE, exp_below, float_above, log_above, logistic_threshold, parse_ratio, within
+from pldp.channels.exact import SCALE, exp_below, float_above, log_above, logistic_threshold, parse_ratio, within
 from tests.pldp.world import BUDGETS
 
 # Twice the digits of the code under test.

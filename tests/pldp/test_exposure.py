@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from pldp.exact import SCALE, float_above, log_above
-from pldp.numeric.duchi import Duchi
-from pldp.plan import Plan
-from pldp.resolve import make_plan
-from pldp.spec import Spec
-from pldp.statement import privacy_statement
-from tests.pldp.mechanisms.laws import channel
+from pldp.channels.exact import SCALE, float_above, log_above
+from pldp.channels.numeric.duchi import Duchi
+from pldp.questions.histograms.plan import Plan
+from pldp.questions.histograms.resolve import make_plan
+from pldp.questions.histograms.statement import privacy_statement
+from pldp.spec.release import Spec
+from tests.pldp.channels.laws import channel
 from tests.pldp.specs import make_spec
 
 AGES = ("1", "2", "3")

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pldp.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
-from pldp.groups import combine_group, group_noise
-from pldp.mechanisms.protocol import Floats
-from pldp.mechanisms.registry import PROTOCOLS
-from pldp.postprocess import project_to_simplex
-from pldp.simulate import draw_levels, draw_support, whole_counts
+from pldp.channels.protocol import Floats
+from pldp.channels.registry import PROTOCOLS
+from pldp.estimate.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
+from pldp.estimate.postprocess import project_to_simplex
+from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
+from tests.pldp.groups import combine_group, group_noise
 from tests.pldp.world import attribute_plan, simulate, z_bound, zipf
 
 VALUES, N_USERS, REPEATS = 6, 10_000, 4000

@@ -7,7 +7,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, minimize
 
-from pldp.hidden import (
+from pldp.channels.krr import KRR
+from pldp.channels.olh import OLH
+from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.channels.randomness import Keystream
+from pldp.channels.unary import BRR, OUE
+from pldp.estimate.hidden import (
     Estimate,
     auem,
     draw_hidden,
@@ -18,14 +23,9 @@ from pldp.hidden import (
     level_tally,
     self_calibrated,
 )
-from pldp.likelihood import Blocks, fits, maximum_likelihood, report_block, table_blocks, tally, tally_hidden
-from pldp.mechanisms.krr import KRR
-from pldp.mechanisms.olh import OLH
-from pldp.mechanisms.protocol import Counts, Floats, PureProtocol
-from pldp.mechanisms.unary import BRR, OUE
-from pldp.mixture import Mixture, correct_em, emoa_paper
-from pldp.randomness import Keystream
-from pldp.simulate import whole_counts
+from pldp.estimate.likelihood import Blocks, fits, maximum_likelihood, report_block, table_blocks, tally, tally_hidden
+from pldp.estimate.mixture import Mixture, correct_em, emoa_paper
+from pldp.estimate.simulate import whole_counts
 from tests.pldp.febsf import EPSILON_P, POWER_LAW, UNIFORM, column, dealt, protocols_for, report_all, shares_of
 from tests.pldp.world import z_bound
 

@@ -7,16 +7,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pldp.hidden import auem, draw_hidden, self_calibrated
-from pldp.hidden_histogram import estimate_hidden, moment_test
-from pldp.inference import Recipe
-from pldp.mechanisms.krr import KRR
-from pldp.mechanisms.protocol import Counts, PureProtocol
-from pldp.mechanisms.unary import BRR
-from pldp.plan import Plan
-from pldp.predict import budget_for, predict_hidden, worst_error
-from pldp.resolve import make_plan
-from pldp.simulate import draw_levels
+from pldp.channels.krr import KRR
+from pldp.channels.protocol import Counts, PureProtocol
+from pldp.channels.unary import BRR
+from pldp.estimate.hidden import auem, draw_hidden, self_calibrated
+from pldp.estimate.inference import Recipe
+from pldp.estimate.simulate import draw_levels
+from pldp.questions.histograms.hidden import estimate_hidden, moment_test
+from pldp.questions.histograms.plan import Plan
+from pldp.questions.histograms.predict import budget_for, predict_hidden, worst_error
+from pldp.questions.histograms.resolve import make_plan
 from tests.pldp.specs import make_spec
 from tests.pldp.test_resolve import HIDDEN
 from tests.pldp.world import z_bound

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pldp.hidden import draw_hidden, level_report
-from pldp.honest import collision, hidden_tails, support_reach, support_tails
-from pldp.mechanisms.krr import KRR
-from pldp.mechanisms.protocol import PureProtocol
-from pldp.mechanisms.registry import PROTOCOLS
-from pldp.randomness import Keystream
-from pldp.simulate import whole_counts
+from pldp.channels.krr import KRR
+from pldp.channels.protocol import PureProtocol
+from pldp.channels.randomness import Keystream
+from pldp.channels.registry import PROTOCOLS
+from pldp.estimate.hidden import draw_hidden, level_report
+from pldp.estimate.honest import collision, hidden_tails, support_reach, support_tails
+from pldp.estimate.simulate import whole_counts
 
 BUDGETS = (Fraction(1, 20), Fraction(1), Fraction(8))
 """A strict level, where p and q are all but equal, a usual one, and one with hardly any noise."""

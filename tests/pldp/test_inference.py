@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pldp.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
-from pldp.inference import Recipe, apply, bootstrap_error, estimate_histogram
-from pldp.mechanisms.protocol import Floats
-from pldp.postprocess import project_to_simplex
-from pldp.simulate import draw_support
+from pldp.channels.protocol import Floats
+from pldp.estimate.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
+from pldp.estimate.inference import Recipe, apply, bootstrap_error, estimate_histogram
+from pldp.estimate.postprocess import project_to_simplex
+from pldp.estimate.simulate import draw_support
 from tests.pldp.world import ALPHA, attribute_plan, simulate, thirds, zipf
 
 

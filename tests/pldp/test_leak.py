@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pldp.exact import log_above
-from pldp.hidden import level_report
-from pldp.leak import level_leak
-from pldp.mechanisms.krr import KRR
-from pldp.mechanisms.olh import OLH
-from pldp.mechanisms.protocol import PureProtocol
-from pldp.mechanisms.subset import Subset
-from pldp.mechanisms.unary import BRR, OUE, Unary
+from pldp.channels.exact import log_above
+from pldp.channels.krr import KRR
+from pldp.channels.olh import OLH
+from pldp.channels.protocol import PureProtocol
+from pldp.channels.subset import Subset
+from pldp.channels.unary import BRR, OUE, Unary
+from pldp.estimate.hidden import level_report
+from pldp.privacy.leak import level_leak
 
 LEVEL_FREE: list[type[PureProtocol]] = [BRR, OUE, KRR]
 EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1))

@@ -8,8 +8,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, minimize
 
-from pldp.ascent import climb
-from pldp.likelihood import (
+from pldp.channels.krr import KRR
+from pldp.channels.olh import OLH
+from pldp.channels.protocol import Counts, Floats, PureProtocol, Reports
+from pldp.channels.randomness import Keystream
+from pldp.channels.subset import Subset
+from pldp.channels.unary import BRR, OUE
+from pldp.estimate.ascent import climb
+from pldp.estimate.likelihood import (
     Blocks,
     Likelihood,
     fits,
@@ -20,13 +26,7 @@ from pldp.likelihood import (
     table_size,
     tally,
 )
-from pldp.mechanisms.krr import KRR
-from pldp.mechanisms.olh import OLH
-from pldp.mechanisms.protocol import Counts, Floats, PureProtocol, Reports
-from pldp.mechanisms.subset import Subset
-from pldp.mechanisms.unary import BRR, OUE
-from pldp.randomness import Keystream
-from pldp.simulate import whole_counts
+from pldp.estimate.simulate import whole_counts
 from tests.pldp.febsf import POWER_LAW, UNIFORM, column, protocols_for, shares_of
 from tests.pldp.world import z_bound, zipf
 

@@ -10,18 +10,18 @@ import pytest
 from pydantic import ValidationError
 from scipy.stats import norm
 
-from pldp.exact import exp_below
-from pldp.inference import Recipe
-from pldp.number_estimate import estimate_means, estimate_quantiles, users_of
-from pldp.number_plan import NumbersPlan
-from pldp.number_predict import class_shares, predict_mean
-from pldp.number_reports import NumberReports, count_numbers, report_numbers
-from pldp.numeric.domain import Codes
-from pldp.plan import Plan
-from pldp.randomness import Keystream
-from pldp.resolve import make_plan
-from pldp.spec import Spec
-from pldp.statement import privacy_statement
+from pldp.channels.exact import exp_below
+from pldp.channels.numeric.domain import Codes
+from pldp.channels.randomness import Keystream
+from pldp.estimate.inference import Recipe
+from pldp.questions.histograms.plan import Plan
+from pldp.questions.histograms.resolve import make_plan
+from pldp.questions.histograms.statement import privacy_statement
+from pldp.questions.numbers.estimate import estimate_means, estimate_quantiles, users_of
+from pldp.questions.numbers.plan import NumbersPlan
+from pldp.questions.numbers.predict import class_shares, predict_mean
+from pldp.questions.numbers.reports import NumberReports, count_numbers, report_numbers
+from pldp.spec.release import Spec
 from tests.pldp.specs import make_spec
 
 AGE = {"name": "age", "kind": "number", "bounds": [0, 100], "missing": 40}

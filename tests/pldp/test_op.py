@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pldp.combine import Levels, combine_linear
-from pldp.mechanisms.protocol import Floats
-from pldp.op import perturbation_method, smallest_maximum
+from pldp.channels.protocol import Floats
+from pldp.estimate.combine import Levels, combine_linear
+from pldp.estimate.op import perturbation_method, smallest_maximum
 from tests.pldp.world import PAPER_CELLS, paper_attributes, simulate, zipf
 
 

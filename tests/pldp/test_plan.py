@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from pldp.exact import SCALE, within
-from pldp.plan import LevelPlan, Plan
-from pldp.resolve import make_plan
+from pldp.channels.exact import SCALE, within
+from pldp.questions.histograms.plan import LevelPlan, Plan
+from pldp.questions.histograms.resolve import make_plan
 from tests.pldp.specs import make_spec
 from tests.pldp.world import BUDGETS, PAPER_CELLS
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pldp.combine import combine_linear
-from pldp.postprocess import POSTPROCESSES, base_cut, postprocess, project_to_simplex, rescale
+from pldp.estimate.combine import combine_linear
+from pldp.estimate.postprocess import POSTPROCESSES, base_cut, postprocess, project_to_simplex, rescale
 from tests.pldp.world import attribute_plan, simulate, zipf
 
 ESTIMATES = st.lists(st.floats(-3, 3), min_size=1, max_size=30)

@@ -5,10 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pldp.combine import LINEAR_METHODS, combine_linear
-from pldp.inference import Recipe
-from pldp.plan import Plan
-from pldp.predict import (
+from pldp.estimate.combine import LINEAR_METHODS, combine_linear
+from pldp.estimate.inference import Recipe
+from pldp.estimate.simulate import whole_counts
+from pldp.questions.histograms.plan import Plan
+from pldp.questions.histograms.predict import (
     budget_for,
     level_costs,
     predict_level,
@@ -18,8 +19,7 @@ from pldp.predict import (
     users_for,
     worst_error,
 )
-from pldp.resolve import make_plan
-from pldp.simulate import whole_counts
+from pldp.questions.histograms.resolve import make_plan
 from tests.pldp.specs import make_spec
 from tests.pldp.world import attribute_plan, paper_attributes, simulate, thirds, z_bound, zipf
 

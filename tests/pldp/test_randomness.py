@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
-from pldp import randomness
-from pldp.exact import BITS, SCALE
-from pldp.randomness import Keystream, Words, bernoulli_bits
+from pldp.channels import randomness
+from pldp.channels.exact import BITS, SCALE
+from pldp.channels.randomness import Keystream, Words, bernoulli_bits
 from tests.pldp.world import ALPHA, z_bound
 
 _ALL = SCALE - 1

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pldp.combine import Combined, combine_linear, estimate_levels
-from pldp.exact import SCALE, exp_below, log_above
-from pldp.mechanisms.krr import KRR
-from pldp.mechanisms.olh import OLH
-from pldp.mechanisms.protocol import Counts, PureProtocol
-from pldp.mechanisms.subset import Subset
-from pldp.mechanisms.unary import BRR, OUE
-from pldp.randomness import Keystream
-from pldp.recycle import clear, recycle
-from pldp.recycled import Recycled, RecycledBRR, RecycledOUE
-from pldp.recycled_sets import RecycledKRR, RecycledSubset
-from pldp.simulate import draw_levels, draw_support, whole_counts
-from tests.pldp.mechanisms.laws import channel
+from pldp.channels.exact import SCALE, exp_below, log_above
+from pldp.channels.krr import KRR
+from pldp.channels.olh import OLH
+from pldp.channels.protocol import Counts, PureProtocol
+from pldp.channels.randomness import Keystream
+from pldp.channels.subset import Subset
+from pldp.channels.unary import BRR, OUE
+from pldp.estimate.combine import Combined, combine_linear, estimate_levels
+from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
+from pldp.questions.histograms.recycle.recycle import clear, recycle
+from pldp.questions.histograms.recycle.sets import RecycledKRR, RecycledSubset
+from pldp.questions.histograms.recycle.unary import Recycled, RecycledBRR, RecycledOUE
+from tests.pldp.channels.laws import channel
 from tests.pldp.world import z_bound, zipf
 
 KINDS: list[type[PureProtocol]] = [BRR, KRR, OUE, Subset]

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pldp.checks import homogeneity
-from pldp.combine import combine_linear, estimate_levels
-from pldp.exact import log_above, within
-from pldp.inference import Recipe, estimate_histogram
-from pldp.mechanisms.choice import candidates, choose, reason
-from pldp.mechanisms.registry import PROTOCOLS
-from pldp.plan import Plan
-from pldp.resolve import make_plan
-from pldp.simulate import draw_levels, draw_support, whole_counts
+from pldp.channels.choice import candidates, choose, reason
+from pldp.channels.exact import log_above, within
+from pldp.channels.registry import PROTOCOLS
+from pldp.estimate.combine import combine_linear, estimate_levels
+from pldp.estimate.inference import Recipe, estimate_histogram
+from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
+from pldp.questions.histograms.checks import homogeneity
+from pldp.questions.histograms.plan import Plan
+from pldp.questions.histograms.resolve import make_plan
 from tests.pldp.specs import make_spec
 from tests.pldp.world import z_bound, zipf
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pldp.schedule import Schedule, slot_of
+from pldp.spec.schedule import Schedule, slot_of
 
 
 def test_a_plain_text_is_a_cron_in_utc() -> None:

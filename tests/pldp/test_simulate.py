@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, hypergeom
 
-from pldp.simulate import draw_levels, draw_support, whole_counts
+from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from tests.pldp.world import ALPHA, attribute_plan, z_bound
 
 

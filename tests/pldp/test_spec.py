@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pldp.spec import Spec
-from pldp.spec_histograms import Category
+from pldp.questions.histograms.spec import Category
+from pldp.spec.release import Spec
 from tests.pldp.specs import changed, make_spec
 
 SEX = {"name": "sex", "values": ["Female", "Male"]}

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from flows.cli import app
 from pldp.errors import SpecError
-from tasks.kinds import load_any
+from pldp.flows.cli import app
+from pldp.tasks.kinds import load_any
 from tests import baskets, items
 from tests.pldp.specs import changed
 

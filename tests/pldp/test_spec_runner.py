@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pldp.spec_runner import Runner
+from pldp.spec.runner import Runner
 
 
 @pytest.mark.parametrize(

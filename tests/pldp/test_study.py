@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pldp.combine import LINEAR_METHODS
-from pldp.inference import Recipe
-from pldp.mechanisms.protocol import Counts
-from pldp.plan import AttributePlan, Plan
-from pldp.resolve import make_plan
-from pldp.simulate import draw_levels, whole_counts
-from pldp.study import MethodStudy, Study, study_attribute
+from pldp.channels.protocol import Counts
+from pldp.estimate.combine import LINEAR_METHODS
+from pldp.estimate.inference import Recipe
+from pldp.estimate.simulate import draw_levels, whole_counts
+from pldp.questions.histograms.plan import AttributePlan, Plan
+from pldp.questions.histograms.resolve import make_plan
+from pldp.questions.histograms.study import MethodStudy, Study, study_attribute
 from tests.pldp.specs import make_spec
 from tests.pldp.world import ALPHA, attribute_plan, thirds, z_bound, zipf
 

@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from pldp.allocation import optimal_shares, split
-from pldp.combine import Levels, estimate_levels
-from pldp.mechanisms.protocol import Counts, Floats
-from pldp.mechanisms.unary import BRR
-from pldp.plan import AttributePlan, LevelPlan
-from pldp.simulate import draw_levels, draw_support, whole_counts
+from pldp.channels.protocol import Counts, Floats
+from pldp.channels.unary import BRR
+from pldp.estimate.allocation import optimal_shares, split
+from pldp.estimate.combine import Levels, estimate_levels
+from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
+from pldp.questions.histograms.plan import AttributePlan, LevelPlan
 
 ALPHA = 1e-6
 """Chance of one random test to fail on correct code: a hundred seeds of a hundred tests fail in 1 of 100 runs."""

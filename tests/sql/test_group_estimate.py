@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pldp.combine import combine_linear, estimate_levels, spread
-from pldp.groups import combine_group
-from pldp.mechanisms.protocol import PureProtocol
-from pldp.mechanisms.registry import PROTOCOLS
-from pldp.simulate import draw_levels, draw_support, whole_counts
-from tasks.estimate import LevelEstimates
-from tasks.query import names, statement
+from pldp.channels.protocol import PureProtocol
+from pldp.channels.registry import PROTOCOLS
+from pldp.estimate.combine import combine_linear, estimate_levels, spread
+from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
+from pldp.tasks.estimate import LevelEstimates
+from pldp.tasks.query import names, statement
+from tests.pldp.groups import combine_group
 from tests.pldp.world import SHARES, attribute_plan, zipf
 
 VALUES = 7

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tasks.query import comments, names, statement
+from pldp.tasks.query import comments, names, statement
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "sql").glob("*.sql"))

@@ -10,18 +10,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.combine import combine
-from tasks.count import Support, Tally, add_up, count
-from tasks.estimate import LevelEstimates, estimate
-from tasks.ingest import Ingested, ingest
-from tasks.perturb import perturb
-from tasks.run import Run
-from tasks.tables import budget_rows, histogram_rows, level_rows
+from pldp.tasks.combine import combine
+from pldp.tasks.count import Support, Tally, add_up, count
+from pldp.tasks.estimate import LevelEstimates, estimate
+from pldp.tasks.ingest import Ingested, ingest
+from pldp.tasks.perturb import perturb
+from pldp.tasks.run import Run
+from pldp.tasks.tables import budget_rows, histogram_rows, level_rows
 from tests.people import make_people, opened, world
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
-    from pldp.inference import Histogram
+    from pldp.estimate.inference import Histogram
+    from pldp.expectations.runner import Verdict
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Staged:
 @pytest.fixture
 def passed() -> tuple[Verdict, ...]:
     """Gates that say yes."""
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
     return (Verdict("one", "One holds.", True, 1.0, 2.0, 0.0), Verdict("two", "Two holds.", True, 0.0, 0.0, 1e-6))
 

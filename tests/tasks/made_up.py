@@ -10,7 +10,7 @@ import random
 from datetime import datetime
 from typing import Any
 
-from tasks.query import names
+from pldp.tasks.query import names
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]

@@ -15,24 +15,24 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.aggregates.catalogue
-from pldp.aggregates.catalogue import Units
-from pldp.aggregates.release import LARGEST
-from pldp.aggregates.totals import Sums
+import pldp.tasks.aggregates.catalogue
 from pldp.errors import HomeError, SourceError, SpecError
-from tasks import holdings, query
-from tasks.aggregates import ingest as ingest_module
-from tasks.aggregates.file import load_aggregates
-from tasks.aggregates.ingest import ingest_items
-from tasks.aggregates.page import _written
-from tasks.aggregates.perturb import perturb_aggregates, read_rows, true_rows, true_sums
-from tasks.aggregates.run import AggregatesRun
-from tasks.aggregates.tables import BASELINE, BOUND, aggregate_rows, item_budget_rows, loss_rows
-from tasks.aggregates.totals import ItemTally, add_up_items, count_aggregates, estimate_aggregates
-from tasks.home import Home
-from tasks.ingest import Ingested
-from tasks.kinds import load_any
-from tasks.specfile import load_spec
+from pldp.questions.aggregates.catalogue import Units
+from pldp.questions.aggregates.release import LARGEST
+from pldp.questions.aggregates.totals import Sums
+from pldp.tasks import holdings, query
+from pldp.tasks.aggregates import ingest as ingest_module
+from pldp.tasks.aggregates.file import load_aggregates
+from pldp.tasks.aggregates.ingest import ingest_items
+from pldp.tasks.aggregates.page import _written
+from pldp.tasks.aggregates.perturb import perturb_aggregates, read_rows, true_rows, true_sums
+from pldp.tasks.aggregates.run import AggregatesRun
+from pldp.tasks.aggregates.tables import BASELINE, BOUND, aggregate_rows, item_budget_rows, loss_rows
+from pldp.tasks.aggregates.totals import ItemTally, add_up_items, count_aggregates, estimate_aggregates
+from pldp.tasks.home import Home
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.kinds import load_any
+from pldp.tasks.specfile import load_spec
 from tests.items import (
     ATTRIBUTES,
     make_catalogue,
@@ -248,8 +248,8 @@ def test_the_optimum_lies_between_baseline_and_bound(drawn: Drawn) -> None:
 
 
 def test_gates_pass_and_each_can_fail(drawn: Drawn) -> None:
-    from expectations.gates_aggregates import ItemEvidence, aggregate_gates
-    from expectations.runner import run_gates
+    from pldp.expectations.gates_aggregates import ItemEvidence, aggregate_gates
+    from pldp.expectations.runner import run_gates
 
     plan, ingested = drawn.run.plan, drawn.ingested
     truth, _ = true_sums.fn(drawn.run, ingested.partitions)
@@ -465,7 +465,7 @@ def test_a_view_in_a_catalogue_reads_nobodys_files(tmp_path: Path) -> None:
             "CREATE TABLE plain AS SELECT 'film-1' AS item, unnest(['drama', 'comedy', 'war']) AS attribute"
         )
     catalogue = {"path": "public.duckdb", "format": "duckdb", "table": "films"}
-    command = [sys.executable, "-m", "flows.cli", "plan", str(write_spec(tmp_path, catalogue=catalogue))]
+    command = [sys.executable, "-m", "pldp.flows.cli", "plan", str(write_spec(tmp_path, catalogue=catalogue))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert "there is no table 'films', which the spec names; a view is none" in done.stderr
@@ -484,7 +484,7 @@ def test_a_catalogues_database_reads_no_other_file(tmp_path: Path, monkeypatch: 
     whole = query.statement
     fake = {"10_ingest_columns": known}
     monkeypatch.setattr(
-        tasks.aggregates.catalogue, "statement", lambda name, **lists: fake.get(name) or whole(name, **lists)
+        pldp.tasks.aggregates.catalogue, "statement", lambda name, **lists: fake.get(name) or whole(name, **lists)
     )
     catalogue = {"path": "public.duckdb", "format": "duckdb", "table": "films"}
     with pytest.raises(SourceError, match="cannot be read") as refused:

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from pldp.errors import HomeError, NotFound, RequestError
-from pldp.groups import combine_group
-from tasks.analyst import ask, ask_group
-from tasks.publish import publish
+from pldp.tasks.analyst import ask, ask_group
+from pldp.tasks.publish import publish
 from tests.people import JOBS, digests, opened, world
+from tests.pldp.groups import combine_group
 from tests.tasks.conftest import Staged
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ import duckdb
 import polars as pl
 import pytest
 
-from flows import cli
-from tasks.home import Home
-from tasks.publish import _replace
-from tasks.query import comments, names, statement
+from pldp.flows import cli
+from pldp.tasks.home import Home
+from pldp.tasks.publish import _replace
+from pldp.tasks.query import comments, names, statement
 from tests.tasks.made_up import LEVELS, NEWEST, TABLES, VALUES, Row, rows
 
 ROOT = Path(__file__).parents[2]

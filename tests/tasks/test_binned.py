@@ -10,16 +10,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from expectations.number_gates import quantiles_usable
-from expectations.runner import run_gates
 from pldp.errors import SourceError
-from pldp.number_estimate import Distribution
-from pldp.numeric.quantiles import Quantile, to_bins
-from pldp.spec_histograms import Binned
-from tasks.ingest import ingest
-from tasks.numbers import bin_rows, number_tables, quantile_rows
-from tasks.query import connect
-from tasks.specfile import load_spec
+from pldp.expectations.number_gates import quantiles_usable
+from pldp.expectations.runner import run_gates
+from pldp.questions.histograms.spec import Binned
+from pldp.questions.numbers.estimate import Distribution
+from pldp.questions.numbers.quantiles import Quantile, to_bins
+from pldp.tasks.ingest import ingest
+from pldp.tasks.numbers import bin_rows, number_tables, quantile_rows
+from pldp.tasks.query import connect
+from pldp.tasks.specfile import load_spec
 from tests.people import opened, world, write_spec
 from tests.tasks.test_numbers import CELLS
 

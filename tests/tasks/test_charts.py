@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks import charts
+from pldp.tasks import charts
 
 LIGHT, DARK = "#fcfcfa", "#14161a"
 EVIL = '<script>alert("x")</script>'

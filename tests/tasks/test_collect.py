@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.ingest
+import pldp.tasks.ingest
+from pldp.channels.randomness import Keystream
 from pldp.errors import SourceError, SpecError
-from pldp.plan import Plan
-from pldp.randomness import Keystream
-from tasks.collect import collect
-from tasks.count import add_up, count
-from tasks.perturb import read_reports, write_reports
-from tasks.run import Run
-from tasks.specfile import SpecFile, load_spec
+from pldp.questions.histograms.plan import Plan
+from pldp.tasks.collect import collect
+from pldp.tasks.count import add_up, count
+from pldp.tasks.perturb import read_reports, write_reports
+from pldp.tasks.run import Run
+from pldp.tasks.specfile import SpecFile, load_spec
 from tests.people import opened, write_spec
 
 SECTIONS: dict[str, Any] = {"source": {"reports": "inbox"}, "levels": {}}
@@ -48,7 +48,7 @@ def all_reports(paths: list[Path]) -> list[bytes]:
 
 @pytest.mark.parametrize("cells", [1 << 24, 1 << 12])
 def test_every_report_arrives_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
-    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", cells)
+    monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", cells)
     run, file = clients(tmp_path)
     found = collect.fn(run, file)
     assert found.n_users == 4500

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from pldp.combine import combine_linear
 from pldp.errors import SpecError
-from pldp.postprocess import postprocess
-from tasks.combine import combine, previous_references, public_references
-from tasks.count import add_up, count
-from tasks.estimate import estimate
-from tasks.ingest import ingest
-from tasks.perturb import perturb
-from tasks.publish import publish
-from tasks.specfile import load_spec
+from pldp.estimate.combine import combine_linear
+from pldp.estimate.postprocess import postprocess
+from pldp.tasks.combine import combine, previous_references, public_references
+from pldp.tasks.count import add_up, count
+from pldp.tasks.estimate import estimate
+from pldp.tasks.ingest import ingest
+from pldp.tasks.perturb import perturb
+from pldp.tasks.publish import publish
+from pldp.tasks.specfile import load_spec
 from tests.people import JOBS, SEXES, make_people, opened, partial_to_value, world, write_spec
 from tests.tasks.conftest import Staged, stage_run
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 
 def test_level_estimates_are_algorithm_2(staged: Staged) -> None:

@@ -13,14 +13,14 @@ from typing import Any
 import duckdb
 import pytest
 
-from flows import cli
 from pldp.errors import HomeError
-from tasks.analyst import ask, ask_group
-from tasks.contents import compare_contents
-from tasks.export import export_release
-from tasks.home import Home
-from tasks.page import build_page
-from tasks.results import list_releases, read_release
+from pldp.flows import cli
+from pldp.tasks.analyst import ask, ask_group
+from pldp.tasks.contents import compare_contents
+from pldp.tasks.export import export_release
+from pldp.tasks.home import Home
+from pldp.tasks.page import build_page
+from pldp.tasks.results import list_releases, read_release
 from tests.people import mode
 from tests.tasks.published import publish_by_hand
 

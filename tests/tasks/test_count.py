@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pldp.errors import StageFailed
-from tasks.count import add_up, count
-from tasks.perturb import write_reports
-from tasks.run import Run
+from pldp.tasks.count import add_up, count
+from pldp.tasks.perturb import write_reports
+from pldp.tasks.run import Run
 from tests.people import opened, world
 
 

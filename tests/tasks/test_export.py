@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-import tasks.export
+import pldp.tasks.export
 from pldp.errors import NotFound, RequestError
-from tasks.export import Format, export_release
-from tasks.publish import publish
-from tasks.run import Run
+from pldp.tasks.export import Format, export_release
+from pldp.tasks.publish import publish
+from pldp.tasks.run import Run
 from tests.people import digests, opened, world
 from tests.tasks.conftest import Staged
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 TABLES = {"releases", "histograms", "level_estimates", "level_shares", "budgets", "validations"} | {
     "aggregates",
@@ -100,7 +100,7 @@ def test_a_failure_leaves_what_was_there(run: Run, tmp_path: Path, monkeypatch: 
         path.write_text("half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setitem(tasks.export._WRITERS, "csv", full)
+    monkeypatch.setitem(pldp.tasks.export._WRITERS, "csv", full)
     with pytest.raises(RequestError, match=r"cannot be written \(No space left on device\)"):
         export_release(run.home.root, "people", folder, "csv", force=True)
     assert digests(folder) == before

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pldp.errors import SourceError
-from tasks import failures
-from tasks.failures import COMMAND, Failure, describe, read_failures, tell
-from tasks.home import Home
+from pldp.tasks import failures
+from pldp.tasks.failures import COMMAND, Failure, describe, read_failures, tell
+from pldp.tasks.home import Home
 from tests.people import mode
 
 FAILURE = Failure(

@@ -14,23 +14,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.count
-import tasks.ingest
-from expectations.gates import Evidence, all_gates
-from expectations.runner import run_gates
+import pldp.tasks.count
+import pldp.tasks.ingest
+from pldp.channels.krr import KRR
+from pldp.channels.randomness import Keystream
 from pldp.errors import SourceError
-from pldp.hidden_histogram import moment_test
-from pldp.mechanisms.krr import KRR
-from pldp.plan import Plan
-from pldp.randomness import Keystream
-from tasks.collect import collect
-from tasks.combine import combine
-from tasks.count import add_up, count
-from tasks.ingest import Ingested, ingest
-from tasks.perturb import perturb_hidden, perturb_mixed, read_reports, write_reports
-from tasks.run import Run
-from tasks.specfile import load_spec
-from tasks.tables import budget_rows, histogram_rows, share_rows
+from pldp.expectations.gates import Evidence, all_gates
+from pldp.expectations.runner import run_gates
+from pldp.questions.histograms.hidden import moment_test
+from pldp.questions.histograms.plan import Plan
+from pldp.tasks.collect import collect
+from pldp.tasks.combine import combine
+from pldp.tasks.count import add_up, count
+from pldp.tasks.ingest import Ingested, ingest
+from pldp.tasks.perturb import perturb_hidden, perturb_mixed, read_reports, write_reports
+from pldp.tasks.run import Run
+from pldp.tasks.specfile import load_spec
+from pldp.tasks.tables import budget_rows, histogram_rows, share_rows
 from tests.people import LEVELS, digests, make_people, opened, world, write_spec
 
 HIDDEN: dict[str, Any] = {"column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}
@@ -114,7 +114,7 @@ def failed(evidence: Evidence) -> set[str]:
 
 
 def test_gates_of_a_hidden_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 1 << 12)
+    monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", 1 << 12)
     people = make_people(20_000)
     run, found = drawn(tmp_path, people=people)
     evidence = evidence_of(run, found, people)
@@ -152,12 +152,12 @@ def test_a_wrong_budget_is_caught(tmp_path: Path) -> None:
 def test_a_likelihood_is_the_same_from_tables_and_from_files(
     mechanism: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 1 << 12)
+    monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", 1 << 12)
     run, found = drawn(tmp_path, mechanism=mechanism, levels={**HIDDEN, "max_leak": 30})
     batches = [range(found.partitions // 2), range(found.partitions // 2, found.partitions)]
     tabulated = add_up(run, [tally for batch in batches for tally in count.fn(run, batch)])
     assert all(support.tables is not None for support in tabulated)
-    monkeypatch.setattr(tasks.count, "fits", lambda protocols: False)
+    monkeypatch.setattr(pldp.tasks.count, "fits", lambda protocols: False)
     streamed = add_up(run, count.fn(run, range(found.partitions)))
     assert all(support.tables is None for support in streamed)
     for one, other in zip(
@@ -201,7 +201,7 @@ def send(inbox: Path, plan: Plan) -> None:
 
 
 def test_clients_tell_their_level_beside_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 1 << 11)
+    monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", 1 << 11)
     levels = {key: value for key, value in HIDDEN.items() if key != "column"}
     spec = write_spec(tmp_path, source={"reports": "inbox"}, levels=levels)
     send(tmp_path / "inbox", load_spec(spec).plan)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from pldp.errors import HomeError
-from tasks.home import Home, commit, link
-from tasks.settings import settle
+from pldp.tasks.home import Home, commit, link
+from pldp.tasks.settings import settle
 from tests.people import mode
 
 

@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.inbox
+import pldp.tasks.inbox
+from pldp.channels.randomness import Keystream
 from pldp.errors import SourceError
-from pldp.randomness import Keystream
-from tasks.collect import collect
-from tasks.home import Home
-from tasks.inbox import deliveries, open_delivery
-from tasks.perturb import write_reports
-from tasks.run import open_run
-from tasks.specfile import SpecFile, load_spec
+from pldp.tasks.collect import collect
+from pldp.tasks.home import Home
+from pldp.tasks.inbox import deliveries, open_delivery
+from pldp.tasks.perturb import write_reports
+from pldp.tasks.run import open_run
+from pldp.tasks.specfile import SpecFile, load_spec
 from tests.people import opened, write_spec
 from tests.tasks.test_collect import SECTIONS, clients, send
 
@@ -153,12 +153,12 @@ def test_a_few_bytes_that_claim_many_rows_are_refused(tmp_path: Path, monkeypatc
     """Rows that repeat cost nothing in Parquet."""
     run, file = clients(tmp_path)
     bomb = tmp_path / "inbox" / "attribute=sex" / "level=low" / "bomb.parquet"
-    rows = pa.array([b"\1"], pa.binary(1)).take(pa.array(np.zeros(tasks.inbox.MOST_ROWS + 1, dtype=np.int8)))
+    rows = pa.array([b"\1"], pa.binary(1)).take(pa.array(np.zeros(pldp.tasks.inbox.MOST_ROWS + 1, dtype=np.int8)))
     pq.write_table(pa.table({"report": rows}), bomb)
     assert bomb.stat().st_size < 1 << 20
     with pytest.raises(SourceError, match=r"bomb\.parquet: has 16,777,217 rows; .* at most 16,777,216"):
         collect.fn(run, file)
-    monkeypatch.setattr(tasks.inbox, "MOST_BYTES", 1000)
+    monkeypatch.setattr(pldp.tasks.inbox, "MOST_BYTES", 1000)
     with pytest.raises(SourceError, match=r"bytes; a file of reports has at most 1,000"):
         collect.fn(run, file)
 

@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-import tasks.ingest
+import pldp.tasks.ingest
 from pldp.errors import HomeError, SourceError, StageFailed
-from pldp.spec_runner import Runner
-from tasks.ingest import Ingested, ingest, n_partitions
-from tasks.perturb import perturb
-from tasks.query import connect
-from tasks.run import Run
-from tasks.specfile import load_spec
+from pldp.spec.runner import Runner
+from pldp.tasks.ingest import Ingested, ingest, n_partitions
+from pldp.tasks.perturb import perturb
+from pldp.tasks.query import connect
+from pldp.tasks.run import Run
+from pldp.tasks.specfile import load_spec
 from tests.people import JOBS, LEVELS, make_people, mode, opened, world, write_spec
 
 CSV = {"path": "people.csv", "user_id": "id"}
@@ -289,7 +289,7 @@ def test_a_user_in_two_rows_is_refused(twin: bytes, tmp_path: Path) -> None:
 
 
 def test_a_user_in_two_rows_is_refused_in_every_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 16)
+    monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", 16)
     content = b"id,job,level\n" + b"".join(b"%d,a,low\n" % i for i in range(40))
     for twin in (b"0", b"17", b"39"):
         assert "more than one row" in refused(tmp_path, content + twin + b",b,low\n")
@@ -304,8 +304,8 @@ def test_a_crash_before_the_last_check_leaves_no_complete_vault(tmp_path: Path) 
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks.ingest, "_deal", die)
-        patch.setattr(tasks.ingest, "discard", lambda vault: None)
+        patch.setattr(pldp.tasks.ingest, "_deal", die)
+        patch.setattr(pldp.tasks.ingest, "discard", lambda vault: None)
         with pytest.raises(KeyboardInterrupt):
             ingest.fn(run, file)
     assert run.vault.exists()
@@ -361,7 +361,7 @@ def test_a_broken_database_is_not_the_sources_fault(tmp_path: Path, monkeypatch:
     def burst(*_: object) -> None:
         raise RuntimeError("SECRET")
 
-    monkeypatch.setattr(tasks.ingest, "_read", burst)
+    monkeypatch.setattr(pldp.tasks.ingest, "_read", burst)
     run, file = opened(world(tmp_path), tmp_path / "home")
     with pytest.raises(StageFailed, match=r"Stage ingest failed \(RuntimeError\)") as caught:
         ingest.fn(run, file)
@@ -370,7 +370,7 @@ def test_a_broken_database_is_not_the_sources_fault(tmp_path: Path, monkeypatch:
 
 def test_partitions_are_sized_by_cells(tmp_path: Path) -> None:
     plan = load_spec(write_spec(tmp_path)).plan
-    cells = tasks.ingest.PARTITION_CELLS
+    cells = pldp.tasks.ingest.PARTITION_CELLS
     assert n_partitions(1, plan, Runner()) == 1
     assert n_partitions(cells // 8, plan, Runner()) == 1
     assert n_partitions(cells // 8 + 1, plan, Runner()) == 2

@@ -11,19 +11,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from expectations.gates_items import RowEvidence, item_gates
-from expectations.runner import run_gates
-from flows.items import KIND
 from pldp.errors import HomeError, PldpError, SourceError, SpecError
-from tasks.home import Home
-from tasks.items.count import add_up_tallies, count_items, count_sets
-from tasks.items.file import load_items
-from tasks.items.ingest import ingest_rows, n_partitions
-from tasks.items.mine import mine_bits, mine_values
-from tasks.items.perturb import perturb_items, true_rows
-from tasks.items.sets import kept_sets
-from tasks.items.tables import itemset_rows, rule_rows
-from tasks.items.truth import true_supports
+from pldp.expectations.gates_items import RowEvidence, item_gates
+from pldp.expectations.runner import run_gates
+from pldp.flows.items import KIND
+from pldp.tasks.home import Home
+from pldp.tasks.items.count import add_up_tallies, count_items, count_sets
+from pldp.tasks.items.file import load_items
+from pldp.tasks.items.ingest import ingest_rows, n_partitions
+from pldp.tasks.items.mine import mine_bits, mine_values
+from pldp.tasks.items.perturb import perturb_items, true_rows
+from pldp.tasks.items.sets import kept_sets
+from pldp.tasks.items.tables import itemset_rows, rule_rows
+from pldp.tasks.items.truth import true_supports
 from tests.baskets import ITEMS, make_rows, make_table, make_users, opened, world, write_spec
 from tests.people import digests
 

@@ -17,18 +17,18 @@ import duckdb
 import polars as pl
 import pytest
 
-import tasks.csvlines
+import pldp.tasks.csvlines
 from pldp.errors import SourceError
-from pldp.spec_source import Csv
-from tasks.aggregates.ingest import ingest_items
-from tasks.csvlines import LONGEST, MOST_LINES, CsvFault, read_lines
-from tasks.home import Home
-from tasks.ingest import ingest
-from tasks.items.ingest import ingest_rows
-from tasks.leftout import remarks
-from tasks.query import statement
-from tasks.run import open_run
-from tasks.specfile import load_spec
+from pldp.spec.source import Csv
+from pldp.tasks.aggregates.ingest import ingest_items
+from pldp.tasks.csvlines import LONGEST, MOST_LINES, CsvFault, read_lines
+from pldp.tasks.home import Home
+from pldp.tasks.ingest import ingest
+from pldp.tasks.items.ingest import ingest_rows
+from pldp.tasks.leftout import remarks
+from pldp.tasks.query import statement
+from pldp.tasks.run import open_run
+from pldp.tasks.specfile import load_spec
 from tests import baskets, items
 from tests.people import opened, write_spec
 
@@ -121,7 +121,7 @@ def test_records_are_those_that_the_database_reads(tmp_path: Path, monkeypatch: 
         )
         whole = text.getvalue().removesuffix(rng.choice(("", end)))
         path.write_bytes(whole.encode())
-        monkeypatch.setattr(tasks.csvlines, "_CHUNK", rng.choice((5, 33, 1 << 22)))
+        monkeypatch.setattr(pldp.tasks.csvlines, "_CHUNK", rng.choice((5, 33, 1 << 22)))
         dialect = Csv(comment=comment)
         assert read_lines(path, dialect).records == n == sum(database_reads(path, dialect)), whole
 

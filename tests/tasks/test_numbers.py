@@ -10,20 +10,27 @@ import numpy as np
 import polars as pl
 import pytest
 
-from expectations.gate import Gate
-from expectations.number_gates import NumberEvidence, mean_p_values, number_gates
-from expectations.runner import run_gates
+from pldp.channels.numeric.domain import Bounds
 from pldp.errors import SourceError, StageFailed
-from pldp.number_reports import report_numbers
-from pldp.numeric.domain import Bounds
-from pldp.spec_runner import Runner
-from tasks.ingest import ingest, n_partitions
-from tasks.numbers import NumberResults, count_number_reports, estimate_numbers, mean_rows, number_tables, quantile_rows
-from tasks.perturb_numbers import perturb_numbers, read_numbers, write_numbers
-from tasks.query import connect, names, statement
-from tasks.run import Run
-from tasks.tables import budget_rows
-from tasks.truth import study_numbers, true_numbers
+from pldp.expectations.gate import Gate
+from pldp.expectations.number_gates import NumberEvidence, mean_p_values, number_gates
+from pldp.expectations.runner import run_gates
+from pldp.questions.numbers.reports import report_numbers
+from pldp.spec.runner import Runner
+from pldp.tasks.ingest import ingest, n_partitions
+from pldp.tasks.numbers import (
+    NumberResults,
+    count_number_reports,
+    estimate_numbers,
+    mean_rows,
+    number_tables,
+    quantile_rows,
+)
+from pldp.tasks.perturb_numbers import perturb_numbers, read_numbers, write_numbers
+from pldp.tasks.query import connect, names, statement
+from pldp.tasks.run import Run
+from pldp.tasks.tables import budget_rows
+from pldp.tasks.truth import study_numbers, true_numbers
 from tests.people import digests, make_people, mode, opened, world, write_spec
 
 AGE = {"name": "age", "kind": "number", "bounds": [18, 98], "missing": 50}
@@ -148,7 +155,7 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_reports_are_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.ingest.PARTITION_CELLS", 1 << 14)
+    monkeypatch.setattr("pldp.tasks.ingest.PARTITION_CELLS", 1 << 14)
     run, file = opened(numeric_world(tmp_path), tmp_path / "home")
     found = ingest.fn(run, file)
     assert found.partitions == n_partitions(4000, run.plan, Runner()) > 2
@@ -186,7 +193,7 @@ def test_budgets_are_checked_user_by_user_before_anything_is_drawn(
     run, file = opened(numeric_world(tmp_path), tmp_path / "home")
     found = ingest.fn(run, file)
     monkeypatch.setattr(
-        "pldp.number_reports.deal_by_importance", lambda budgets, flags: np.full(flags.shape, budgets.units)
+        "pldp.questions.numbers.reports.deal_by_importance", lambda budgets, flags: np.full(flags.shape, budgets.units)
     )
     with pytest.raises(StageFailed, match="perturb_numbers failed"):
         perturb_numbers.fn(run, "low", range(found.partitions))

@@ -13,9 +13,9 @@ import pytest
 
 from pldp import __version__
 from pldp.errors import NotFound, StageFailed
-from tasks import charts, page_histograms, trends
-from tasks.home import Home
-from tasks.page import build_page
+from pldp.tasks import charts, page_histograms, trends
+from pldp.tasks.home import Home
+from pldp.tasks.page import build_page
 from tests.people import digests, mode
 from tests.tasks.published import FAILED, PASSED, publish_by_hand
 

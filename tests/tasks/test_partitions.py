@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.ingest
+import pldp.tasks.ingest
 from pldp.errors import StageFailed
-from pldp.spec_runner import Runner
-from tasks.ingest import Ingested, ingest
-from tasks.partitions import (
+from pldp.spec.runner import Runner
+from pldp.tasks.ingest import Ingested, ingest
+from pldp.tasks.partitions import (
     BYTES_A_CELL,
     IDLE,
     IDLE_WORKER,
@@ -26,7 +26,7 @@ from tasks.partitions import (
     key_range,
     read_partition,
 )
-from tasks.run import Run
+from pldp.tasks.run import Run
 from tests.people import JOBS, LEVELS, SEXES, make_people, mode, opened, world
 
 
@@ -66,7 +66,7 @@ def test_rows_are_dealt_by_their_keys(rows: int, partitions: int, size: int, tmp
 
 
 def test_the_files_hold_everybodys_positions_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 3000)
+    monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", 3000)
     run, file = opened(world(tmp_path), tmp_path / "home")
     assert ingest.fn(run, file) == Ingested(2000, 6)
     names = ["value_0", "value_1", "level_0"]
@@ -84,7 +84,7 @@ def test_the_files_hold_everybodys_positions_and_nothing_else(tmp_path: Path, mo
 def test_partitions_that_do_not_hold_everybody_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scan of the vault that ends early says nothing by itself."""
     run, file = opened(world(tmp_path), tmp_path / "home")
-    monkeypatch.setattr(tasks.ingest, "_once", lambda source, rows: itertools.islice(rows, 0))
+    monkeypatch.setattr(pldp.tasks.ingest, "_once", lambda source, rows: itertools.islice(rows, 0))
     with pytest.raises(StageFailed, match="Stage ingest failed"):
         ingest.fn(run, file)
     assert not run.vault.exists()
@@ -94,13 +94,13 @@ def test_partitions_are_fixed_by_ingest(tmp_path: Path, monkeypatch: pytest.Monk
     """A rerun with other settings takes the partitions that are there: reports of them may be drawn."""
     run, file = opened(world(tmp_path), tmp_path / "home")
     first = ingest.fn(run, file)
-    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 1000)
+    monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", 1000)
     assert ingest.fn(run, file) == first
 
 
 def test_a_rerun_after_a_kill_amid_partitions_deals_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, file = opened(world(tmp_path), tmp_path / "home")
-    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 3000)
+    monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", 3000)
     stray = run.partition_file(77)
     stray.parent.mkdir()
     stray.write_bytes(b"half")

@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-import tasks.ingest
-from tasks.ingest import Ingested, ingest
-from tasks.perturb import perturb, read_reports, write_reports
-from tasks.run import Run
+import pldp.tasks.ingest
+from pldp.tasks.ingest import Ingested, ingest
+from pldp.tasks.perturb import perturb, read_reports, write_reports
+from pldp.tasks.run import Run
 from tests.people import JOBS, digests, make_people, mode, opened, world
 
 
@@ -58,7 +58,7 @@ def test_two_workers_at_once_commit_one_draw(tmp_path: Path) -> None:
 
 
 def test_partitions_together_hold_everybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks.ingest, "PARTITION_CELLS", 1 << 11)
+    monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", 1 << 11)
     run, found = ingested(tmp_path)
     assert found.partitions == 8
     assert draw(run, found.partitions) == 2000 * 2

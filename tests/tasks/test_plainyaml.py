@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tasks import plainyaml
+from pldp.tasks import plainyaml
 
 LONG = 400
 GOOD = "name: x\nprofiles:\n" + "".join(

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-import tasks.publish
+import pldp.tasks.publish
 from pldp import __version__
 from pldp.errors import HomeError, StageFailed
-from tasks.publish import publish, status_of
-from tasks.query import connect
-from tasks.run import Run
+from pldp.tasks.publish import publish, status_of
+from pldp.tasks.query import connect
+from pldp.tasks.run import Run
 from tests.people import mode, opened, world
 from tests.tasks.conftest import Staged
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 
 def ask(run: Run, query: str) -> list[Any]:
@@ -107,7 +107,7 @@ def test_a_crash_before_the_swap_is_made_up_for(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(tasks.publish, "_point", die)
+        patch.setattr(pldp.tasks.publish, "_point", die)
         with pytest.raises(KeyboardInterrupt):
             publish.fn(run, 4000, staged.tables, passed)
     assert not run.home.results.exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tasks.query import comments, connect, connect_memory, identifier, names, statement, text
+from pldp.tasks.query import comments, connect, connect_memory, identifier, names, statement, text
 
 
 def test_statements_come_from_files_with_their_lists_filled_in() -> None:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pldp.errors import NotFound
-from tasks.publish import publish
-from tasks.results import list_releases, read_release
-from tasks.run import Run
+from pldp.tasks.publish import publish
+from pldp.tasks.results import list_releases, read_release
+from pldp.tasks.run import Run
 from tests.people import opened, world
 from tests.tasks.conftest import Staged
 
 if TYPE_CHECKING:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
 
 def published(folder: Path, slot: str, staged: Staged, verdicts: tuple[Verdict, ...]) -> Run:

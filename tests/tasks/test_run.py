@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pldp.errors import SourceError, SpecError
-from tasks.run import Run
+from pldp.tasks.run import Run
 from tests.people import make_people, mode, opened, world, write_spec
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tasks.sorting import in_key_order
+from pldp.tasks.sorting import in_key_order
 
 
 def drawn(rows: int, seed: int) -> pa.Table:

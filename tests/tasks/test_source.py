@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pldp.errors import SourceError
-from tasks.source import SourceFile
-from tasks.specfile import load_spec
+from pldp.tasks.source import SourceFile
+from pldp.tasks.specfile import load_spec
 from tests.people import write_spec
 
 

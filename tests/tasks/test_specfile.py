@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pldp.errors import SpecError
-from tasks.specfile import load_spec
+from pldp.tasks.specfile import load_spec
 from tests.people import JOBS, SPEC, world, write_spec
 
 

@@ -12,8 +12,8 @@ from prefect import Task
 from prefect.cache_policies import NO_CACHE
 
 from pldp.errors import PldpError, SourceError, StageFailed
-from tasks import collect, combine, count, estimate, ingest, perturb, publish, truth, validate
-from tasks.stage import guarded, stage
+from pldp.tasks import collect, combine, count, estimate, ingest, perturb, publish, truth, validate
+from pldp.tasks.stage import guarded, stage
 
 STAGES: dict[str, Task[..., Any]] = {
     "ingest": ingest.ingest,

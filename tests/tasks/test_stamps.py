@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-import tasks.aggregates.catalogue
-import tasks.ingest
+import pldp.tasks.aggregates.catalogue
+import pldp.tasks.ingest
 from pldp.errors import SourceError
-from tasks import partitions
-from tasks.aggregates.file import load_aggregates
-from tasks.aggregates.ingest import ingest_items
-from tasks.aggregates.run import open_aggregates
-from tasks.combine import references_of
-from tasks.home import Home
-from tasks.ingest import ingest
-from tasks.items.file import load_items
-from tasks.items.ingest import ingest_rows
-from tasks.items.run import open_items
+from pldp.tasks import partitions
+from pldp.tasks.aggregates.file import load_aggregates
+from pldp.tasks.aggregates.ingest import ingest_items
+from pldp.tasks.aggregates.run import open_aggregates
+from pldp.tasks.combine import references_of
+from pldp.tasks.home import Home
+from pldp.tasks.ingest import ingest
+from pldp.tasks.items.file import load_items
+from pldp.tasks.items.ingest import ingest_rows
+from pldp.tasks.items.run import open_items
 from tests import baskets, items, people
 
 CHANGED = "was changed or replaced while it was read"
@@ -61,7 +61,7 @@ def test_a_source_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pyt
         replaced(file.source)
         return deal(*arguments)
 
-    monkeypatch.setattr(tasks.ingest, "deal", late)
+    monkeypatch.setattr(pldp.tasks.ingest, "deal", late)
     with pytest.raises(SourceError, match=rf"people\.parquet: the file {CHANGED}"):
         ingest.fn(run, file)
 
@@ -99,14 +99,14 @@ def test_public_files_that_change_after_the_plan_read_them(tmp_path: Path) -> No
 
 def test_public_files_that_change_while_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = items.world(tmp_path)
-    rows = tasks.aggregates.catalogue._rows
+    rows = pldp.tasks.aggregates.catalogue._rows
 
     def late(*arguments: Any) -> Any:
         found = rows(*arguments)
         replaced(tmp_path / "catalogue.csv")
         return found
 
-    monkeypatch.setattr(tasks.aggregates.catalogue, "_rows", late)
+    monkeypatch.setattr(pldp.tasks.aggregates.catalogue, "_rows", late)
     with pytest.raises(SourceError, match=CHANGED):
         load_aggregates(spec)
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.query import connect, names, statement
-from tasks.tables import budget_rows, validation_rows
+from pldp.tasks.query import connect, names, statement
+from pldp.tasks.tables import budget_rows, validation_rows
 from tests.people import JOBS
 from tests.tasks.conftest import Staged, stage_run
 
@@ -71,7 +71,7 @@ def test_a_level_nobody_chose_has_no_estimates(tmp_path: Path) -> None:
 
 
 def test_validation_rows() -> None:
-    from expectations.runner import Verdict
+    from pldp.expectations.runner import Verdict
 
     rows = validation_rows((Verdict("g", "It holds.", False, 1.0, 2.0, 0.5),))
     assert rows.to_dicts() == [

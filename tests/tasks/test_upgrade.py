@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.release import record_spend
 from pldp.errors import HomeError
-from tasks.items.file import ItemsFile
-from tasks.items.run import ItemsRun
+from pldp.flows.release import record_spend
+from pldp.tasks.items.file import ItemsFile
+from pldp.tasks.items.run import ItemsRun
 from tests.baskets import ITEMS, make_rows, opened, world, write_spec
 
 SENSITIVITY = {"of": 2, "levels": dict.fromkeys(ITEMS, 1)}

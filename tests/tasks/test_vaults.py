@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from flows.release import record_spend
 from pldp.errors import HomeError, SourceError
-from tasks.home import Home
-from tasks.ingest import ingest
-from tasks.perturb import perturb
-from tasks.run import Run
-from tasks.vaults import forget_vault, leaving_nothing, sweep_vaults, vaults
+from pldp.flows.release import record_spend
+from pldp.tasks.home import Home
+from pldp.tasks.ingest import ingest
+from pldp.tasks.perturb import perturb
+from pldp.tasks.run import Run
+from pldp.tasks.vaults import forget_vault, leaving_nothing, sweep_vaults, vaults
 from tests.people import opened, world
 from tests.tasks.published import publish_by_hand
 

@@ -1,0 +1,125 @@
+"""Combining the levels' estimates of one attribute: `sum`, `oc` and `oc+`.
+
+All three are weighted means over levels, f̂ = Σ_τ w_τ f̂_τ with Σ_τ w_τ = 1. They estimate the shares of the n users
+of the release. If levels were chosen independently of the value, the groups are random samples of these users, and
+
+    Var(f̂ − f) = Σ_τ w_τ² v_τ / n_τ  +  S² Σ_τ (w_τ − n_τ/n)² / n_τ,      S² = f(1−f) · n/(n−1)
+
+noise first, then what choosing other weights than the groups' sizes costs (docs/methods.md derives it).
+Arrays may have leading dimensions for repetitions; the last two are levels and values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pldp.channels.protocol import Counts, Floats, PureProtocol
+
+LINEAR_METHODS = ("sum", "oc", "oc+")
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The unbiased estimates of every level that has reports."""
+
+    frequencies: Floats
+    n: Counts
+    protocols: tuple[PureProtocol, ...]
+
+    @property
+    def n_reports(self) -> int:
+        return int(self.n.sum())
+
+
+@dataclass(frozen=True)
+class Combined:
+    frequency: Floats
+    standard_error: Floats
+    weights: Floats
+
+
+def estimate_levels(support: Counts, n: Counts, protocols: tuple[PureProtocol, ...]) -> Levels:
+    """Per-level estimates (mpldp Algorithm 2); `support` is (…, level, value). Levels nobody chose drop out."""
+    chosen = [level for level, size in enumerate(n) if size > 0]
+    frequencies = np.stack(
+        [protocols[level].estimate(support[..., level, :], int(n[level])) for level in chosen], axis=-2
+    )
+    return Levels(frequencies, n[chosen], tuple(protocols[level] for level in chosen))
+
+
+def noise_variances(protocols: tuple[PureProtocol, ...], frequency: Floats) -> Floats:
+    """v_τ of one report at this frequency, (…, level, value)."""
+    return np.stack([protocol.noise_variance(frequency) for protocol in protocols], axis=-2)
+
+
+def spread(frequency: Floats, n_users: int) -> Floats:
+    """S²: the variance between users of one cell, finite population."""
+    inside = np.clip(frequency, 0, 1)
+    return inside * (1 - inside) * n_users / max(n_users - 1, 1)
+
+
+def linear_weights(method: str, n: Counts, noise: Floats, between: Floats) -> Floats:
+    """`sum` ∝ n_τ; `oc` ∝ n_τ/v_τ (mpldp Theorem 2, Eq. 10); `oc+` ∝ n_τ/(v_τ + S²), per cell."""
+    sizes = n[:, None].astype(np.float64)
+    match method:
+        case "sum":
+            raw = np.broadcast_to(sizes, noise.shape)
+        case "oc":
+            raw = sizes / noise
+        case "oc+":
+            raw = sizes / (noise + between[..., None, :])
+        case _:
+            raise ValueError(f"{method!r} is not one of {', '.join(LINEAR_METHODS)}")
+    return raw / raw.sum(axis=-2, keepdims=True)
+
+
+def linear_variance(weights: Floats, n: Counts, noise: Floats, between: Floats) -> Floats:
+    """The variance in the module's docstring: a sum of positive terms, so it neither cancels nor goes negative."""
+    sizes = n[:, None].astype(np.float64)
+    drawn = (weights**2 * noise / sizes).sum(axis=-2)
+    chosen = ((weights - sizes / sizes.sum()) ** 2 / sizes).sum(axis=-2)
+    return drawn + between * chosen
+
+
+def combine_linear(method: str, levels: Levels) -> Combined:
+    """One of `LINEAR_METHODS`, with the standard error at the estimate.
+
+    `oc+` needs S² before it has an estimate; a first pass with `oc` gives it. Its weights are therefore estimated,
+    which costs a bias of order 1/n, far below the standard error (tests/pldp/test_combine.py measures it). Both are
+    kept one user away from 0 and 1: a rare value that the first pass misses still has a spread between users.
+    """
+    edge = 1 / max(levels.n_reports, 2)
+    uniform = np.full(levels.frequencies.shape[-1], 1 / levels.frequencies.shape[-1])
+    pilot_noise = noise_variances(levels.protocols, uniform)
+    pilot_weights = linear_weights("oc", levels.n, pilot_noise, uniform)
+    pilot = np.clip((pilot_weights * levels.frequencies).sum(axis=-2), edge, 1 - edge)
+    noise = noise_variances(levels.protocols, pilot)
+    weights = linear_weights(method, levels.n, noise, spread(pilot, levels.n_reports))
+    frequency = (weights * levels.frequencies).sum(axis=-2)
+    inside = np.clip(frequency, edge, 1 - edge)
+    variance = linear_variance(
+        weights, levels.n, noise_variances(levels.protocols, inside), spread(inside, levels.n_reports)
+    )
+    return Combined(frequency, np.sqrt(variance), weights)
+
+
+def linear_covariance(levels: Levels, combined: Combined) -> Floats:
+    """Of the errors of all cells of a combined estimate, (value, value); its diagonal is the standard error squared.
+
+    Cells i, j have weights of their own, w_τi and w_τj, at every level. One report's noise ties them by
+    −(c (f_i + f_j) + e) (`PureProtocol.ties`); who chose which level adds S_ij Σ_τ (w_τi − n_τ/n)(w_τj − n_τ/n)/n_τ,
+    S_ij = −f_i f_j · n/(n−1).
+    """
+    n = levels.n_reports
+    edge = 1 / max(n, 2)
+    inside = np.clip(combined.frequency, edge, 1 - edge)
+    sizes = levels.n[:, None].astype(np.float64)
+    apart = (combined.weights - sizes / n) / np.sqrt(sizes)
+    covariance = -np.outer(inside, inside) * n / max(n - 1, 1) * (apart.T @ apart)
+    for protocol, weights, size in zip(levels.protocols, combined.weights, levels.n, strict=True):
+        slope, base = protocol.ties
+        covariance -= np.outer(weights, weights) * (slope * np.add.outer(inside, inside) + base) / size
+    covariance[np.diag_indices(inside.size)] = combined.standard_error**2
+    return covariance

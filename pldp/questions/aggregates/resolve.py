@@ -1,0 +1,93 @@
+"""From a spec and its public catalogue to a plan; nobody's items are looked at."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from pldp.questions.aggregates.budgets import TICK_BITS, profile_ticks, turning_point
+from pldp.questions.aggregates.catalogue import Catalogue
+from pldp.questions.aggregates.noise import noise_for
+from pldp.questions.aggregates.objectives import OBJECTIVES, Objective
+from pldp.questions.aggregates.plan import RESIDUAL, AggregatesPlan, Law, ProfilePlan, ProviderPlan, ServicePlan
+from pldp.questions.aggregates.providers import Provider, Service, serve
+from pldp.questions.aggregates.spec import AggregatesSpec, Weighted
+
+
+def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str) -> AggregatesPlan:
+    """The optimum of every provider and profile, and the thresholds of the noise that realises it."""
+    counted = catalogue if spec.cap is None else catalogue.capped(spec.cap)
+    names = tuple(spec.profiles)
+    stated = [spec.budgets(name) for name in names]
+    budgets = profile_ticks(counted, stated)
+    turns = [Fraction(int(turn), 1 << TICK_BITS) for turn in turning_point(counted, budgets)]
+    objective = _objective(spec)
+    asked = [Provider(name, provider.epsilon) for name, provider in spec.providers.items()]
+    services = serve(counted, budgets, asked, objective)
+    ticks = np.unique(np.concatenate([service.allocation.ticks for service in services.values()])).tolist()
+    return AggregatesPlan(
+        name=spec.name,
+        unit=spec.unit,
+        attributes=counted.attributes,
+        grid=counted.grid,
+        rows=tuple(tuple(int(unit) for unit in row) for row in counted.rows),
+        n_items=counted.n_items,
+        n_distinct=counted.n_distinct,
+        catalogue_sha256=catalogue_sha256,
+        cap=spec.cap,
+        coarse=any(service.allocation.coarse for service in services.values()),
+        objective=objective.name,
+        power=objective.power,
+        weights=objective.weights,
+        profiles=tuple(ProfilePlan(name=n, budgets=b) for n, b in zip(names, stated, strict=True)),
+        default=spec.default_profile,
+        providers=tuple(
+            ProviderPlan(
+                name=name,
+                epsilon=provider.epsilon,
+                reputation=provider.reputation,
+                services=_services(services[name], names, turns),
+            )
+            for name, provider in spec.providers.items()
+        ),
+        laws=tuple(Law(ticks=tick, digits=law.digits, tail=law.tail) for tick in ticks for law in (noise_for(tick),)),
+        expected_users=spec.expected.users,
+        expected_shares=tuple(float(share) for share in _shares(spec)),
+        minimum_users=spec.gates.minimum_users,
+        confidence=spec.intervals.confidence,
+    )
+
+
+def _services(service: Service, names: tuple[str, ...], turns: list[Fraction]) -> tuple[ServicePlan, ...]:
+    allocation = service.allocation
+    worst = float(allocation.residual.max(initial=0.0))
+    if not worst < RESIDUAL:  # a nan too; nothing is drawn from budgets that are not known to be the best
+        raise ValueError(
+            f"objective: the optimum was found only to {worst:.1g}; bring weights and budgets closer together"
+        )
+    return tuple(
+        ServicePlan(profile=name, ticks=tuple(ticks), turning_point=turn, residual=residual, gap=gap)
+        for name, ticks, turn, residual, gap in zip(
+            names,
+            allocation.ticks.tolist(),
+            turns,
+            allocation.residual.tolist(),
+            allocation.gap.tolist(),
+            strict=True,
+        )
+    )
+
+
+def _objective(spec: AggregatesSpec) -> Objective:
+    if isinstance(spec.objective, Weighted):
+        weights = [spec.objective.weights[attribute] for attribute in spec.attributes]
+        return Objective.weighted(weights, spec.objective.power)
+    return OBJECTIVES[spec.objective]
+
+
+def _shares(spec: AggregatesSpec) -> list[Fraction]:
+    stated = spec.expected.profiles
+    if stated is None:
+        return [Fraction(1, len(spec.profiles))] * len(spec.profiles)
+    return [stated.get(name, Fraction(0)) for name in spec.profiles]

@@ -1,0 +1,203 @@
+"""The spec of a release of aggregates towards providers (`kind: aggregates`). See docs/aggregates.md."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from pldp.spec.columns import check_roles
+from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole
+from pldp.spec.levels import ExpectedUsers, Spend, is_whole
+from pldp.spec.release import Gates, Intervals, Retention
+from pldp.spec.runner import Runner
+from pldp.spec.source import MOST_LEFT_OUT, Csv, MaxLeftOut, Table
+
+KIND = "aggregates"
+MAX_ATTRIBUTES = 200
+MAX_PROFILES = 10_000
+MAX_PROVIDERS = 64
+MAX_CAP = 1 << 20
+MAX_SPREAD = 1e12
+"""How far apart an objective's weights may be: beyond, doubles cannot weigh one against the other."""
+PROFILE = "profile"
+"""The column of a report that is no attribute."""
+
+Unit = Literal["item", "occurrence"]
+"""What budgets protect; different units are never added."""
+
+
+class Items(Table):
+    """Which user has which item, one row each; an empty item says that the user has none."""
+
+    user: Text = "user"
+    item: Text = "item"
+    count: Text | None = None
+    profile: Text | None = None
+    unknown: Literal["refuse", "ignore"] = "refuse"
+    max_left_out: MaxLeftOut = MOST_LEFT_OUT
+
+
+class CatalogueFile(Model):
+    """Which item counts how much for which attribute, one row a pair. Public; `table` is of a DuckDB file."""
+
+    path: Text
+    format: Literal["csv", "parquet", "duckdb"] | None = None
+    csv: Csv = Csv()
+    table: Text | None = None
+    item: Text = "item"
+    attribute: Text = "attribute"
+    weight: Text | None = None
+    grid: Annotated[Ratio, Field(ge=Fraction(1, 10**30), le=10**30)] = Fraction(1)
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if (self.table is None) == (self.format == "duckdb"):
+            raise ValueError("format duckdb and table go together: the table of the file that is read")
+        return self
+
+
+class Users(Table):
+    """Who takes part with which profile, one row a user; users of whom there are no items too."""
+
+    user: Text = "user"
+    profile: Text = "profile"
+
+
+class Provider(Model):
+    """Who gets the aggregates; `reputation` says in words why it is trusted with so much."""
+
+    epsilon: Spend
+    reputation: Text | None = None
+
+
+class Cap(Model):
+    """The unit is an item with all its occurrences, of which at most `cap` are counted."""
+
+    cap: Annotated[Whole, Field(ge=1, le=MAX_CAP)]
+
+
+class Weighted(Model):
+    """An objective of one's own: Σ_j weight_j · E|noise_j|^power."""
+
+    weights: dict[Value, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+    power: Annotated[float, Field(gt=0, le=8)] = 1.0
+
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        if self.weights and max(self.weights.values()) > MAX_SPREAD * min(self.weights.values()):
+            raise ValueError(f"weights: the largest must be at most {MAX_SPREAD:.0e} times the smallest")
+        return self
+
+
+class ExpectedItems(ExpectedUsers):
+    profiles: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
+
+
+def _shape(value: Any) -> str:
+    return "each" if isinstance(value, dict | Model) else "all"
+
+
+Profile = Annotated[
+    Annotated[dict[Value, Spend], Tag("each")] | Annotated[Spend, Tag("all")],
+    Discriminator(_shape),
+]
+"""A budget for each attribute, or one number for every attribute."""
+Count = Annotated[
+    Annotated[Cap, Tag("each")] | Annotated[Literal["occurrence"], Tag("all")],
+    Discriminator(_shape),
+]
+Loss = Annotated[
+    Annotated[Weighted, Tag("each")] | Annotated[Literal["mae", "mse", "mael"], Tag("all")],
+    Discriminator(_shape),
+]
+
+
+class AggregatesSpec(Model):
+    kind: Literal["aggregates"]
+    name: Name
+    source: Items
+    catalogue: CatalogueFile
+    attributes: Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_ATTRIBUTES)]
+    providers: Annotated[dict[Name, Provider], Field(min_length=1, max_length=MAX_PROVIDERS)]
+    profiles: Annotated[dict[Name, Profile], Field(min_length=1, max_length=MAX_PROFILES)]
+    default: Name | None = None
+    users: Users | None = None
+    count: Count = "occurrence"
+    objective: Loss = "mae"
+    expected: ExpectedItems = ExpectedItems()
+    intervals: Intervals = Intervals()
+    gates: Gates = Gates()
+    retention: Retention = Retention()
+    runner: Annotated[Runner, Field(exclude=True)] = Runner()
+
+    @property
+    def cap(self) -> int | None:
+        """How many occurrences of an item count; None where the unit is one occurrence."""
+        return self.count.cap if isinstance(self.count, Cap) else None
+
+    @property
+    def unit(self) -> Unit:
+        return "occurrence" if self.cap is None else "item"
+
+    @property
+    def default_profile(self) -> str:
+        """The profile of whoever states none, or one that is not declared."""
+        return self.default or next(iter(self.profiles))
+
+    def budgets(self, profile: str) -> tuple[Fraction, ...]:
+        """t_j of every attribute, in their order."""
+        stated = self.profiles[profile]
+        if isinstance(stated, dict):
+            return tuple(stated[attribute] for attribute in self.attributes)
+        return (stated,) * len(self.attributes)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        declared = set(self.attributes)
+        if len(declared) != len(self.attributes):
+            raise ValueError("attributes must differ from each other")
+        if PROFILE in declared:
+            raise ValueError(f"attributes: {PROFILE!r} is the name of another column of the reports; give it another")
+        for profile, stated in self.profiles.items():
+            if isinstance(stated, dict):
+                _same(f"profiles.{profile}", set(stated), declared)
+        if isinstance(self.objective, Weighted):
+            _same("objective.weights", set(self.objective.weights), declared)
+        if self.default is not None and self.default not in self.profiles:
+            raise ValueError(f"default must be one of profiles (got {self.default!r})")
+        if self.default is None and len(self.profiles) > 1:
+            raise ValueError(
+                "default is required with several profiles: whose is a user who states none? The strictest"
+            )
+        if self.users is not None and self.source.profile is not None:
+            raise ValueError("profiles stand either in users or in the source's column profile, not in both")
+        if len(self.profiles) > 1 and self.users is None and self.source.profile is None:
+            raise ValueError("several profiles need users (a table of who has which) or source.profile (a column)")
+        shares = self.expected.profiles
+        if shares is not None:
+            unknown = sorted(set(shares) - set(self.profiles))
+            if unknown:
+                raise ValueError(f"expected.profiles names profiles that are not declared: {', '.join(unknown)}")
+            if not is_whole(shares.values()):
+                raise ValueError("expected.profiles must sum to 1")
+        if self.intervals.target != "users":
+            raise ValueError("intervals.target must be users: totals are those of the users of the release")
+        rows = self.source
+        held = {"source.item": rows.item, "source.count": rows.count}
+        check_roles(held, {"source.profile": rows.profile}, {"source.user": rows.user})
+        if self.users is not None:
+            check_roles({}, {"users.profile": self.users.profile}, {"users.user": self.users.user})
+        return self
+
+
+def _same(field: str, found: set[str], declared: set[str]) -> None:
+    """Every attribute and no other."""
+    unknown, missing = sorted(found - declared), sorted(declared - found)
+    if unknown:
+        raise ValueError(f"{field} names attributes that attributes does not have: {', '.join(unknown)}")
+    if missing:
+        raise ValueError(
+            f"{field} must give a budget or weight to every attribute; there is none for {', '.join(missing)}"
+        )

@@ -1,0 +1,203 @@
+"""From spec to plan: who spends what on which mechanism. It sees only the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from fractions import Fraction
+
+import numpy as np
+
+from pldp.channels.choice import AUTO, Candidate, candidates, choose
+from pldp.channels.exact import BITS, SCALE, log_above, within
+from pldp.channels.krr import KRR
+from pldp.channels.protocol import Floats
+from pldp.channels.registry import PROTOCOLS
+from pldp.estimate.inference import Recipe
+from pldp.estimate.likelihood import MOST_VALUES
+from pldp.privacy.leak import level_leak
+from pldp.questions.histograms.budgets import budgets_of
+from pldp.questions.histograms.plan import FAMILY, AttributePlan, HiddenPlan, LevelPlan, Plan
+from pldp.questions.histograms.spec import Binned, Cells, Crosstab
+from pldp.questions.numbers.resolve import plan_numbers
+from pldp.questions.numbers.spec import Numbers
+from pldp.spec.release import Spec
+
+_RAISE = "Raise it, or the smallest share that it is cut by"
+
+
+def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
+    """Resolve a spec; `total` overrides its budget when a target error is being sought."""
+    total = total or spec.budget.total
+    if total * SCALE < 1:
+        # No threshold of a mechanism can express it, and doubles would underflow on the way there.
+        raise ValueError(f"budget.total: a budget below 2^-{BITS} is too small to leave any signal. {_RAISE}")
+    published = spec.published
+    budgets, for_numbers = budgets_of(spec, total)
+    _refuse_large(spec)
+    choices = strictest_first(spec)
+    shares = spec.expected.levels or spec.levels.assigned or dict.fromkeys(choices, Fraction(1, len(choices)))
+    plan = Plan(
+        name=spec.name,
+        total=total,
+        levels=tuple(choices),
+        attributes=tuple(
+            _attribute_plan(spec, attribute, budget) for attribute, budget in zip(published, budgets, strict=True)
+        ),
+        recipe=Recipe(
+            method=spec.method,
+            postprocess=spec.postprocess,
+            disagreement=spec.combination.disagreement,
+            # A fallback costs only precision, so it may come early; a refusal shares the gates' false alarms.
+            alpha=spec.combination.alpha if spec.combination.disagreement == "sum" else FAMILY / 2 / _results(spec),
+            confidence=spec.intervals.confidence,
+            population=spec.intervals.target == "population",
+            steps=spec.combination.steps,
+            sum_to_one=spec.combination.sum_to_one,
+        ),
+        expected_users=spec.expected.users,
+        expected_shares=tuple(float(shares.get(level, 0)) for level in choices),
+        minimum_users=spec.gates.minimum_users,
+        one_level_for_all=not isinstance(spec.levels.column, dict),
+        hidden=_hidden(spec),
+        numbers=None
+        if for_numbers is None
+        else plan_numbers(spec.number_attributes, spec.numbers or Numbers(), for_numbers, choices),
+        perturbed_by="vault" if spec.source.reports is None else "clients",
+    )
+    return plan if plan.hidden is None else _within_leak(plan, plan.hidden, spec)
+
+
+def _refuse_large(spec: Spec) -> None:
+    large = [a.name for a in spec.published if len(spec.labels(a)) > MOST_VALUES]
+    if spec.method in ("em", "emoa-paper") and large:
+        raise ValueError(
+            f"combination.method: {spec.method} takes attributes of at most {MOST_VALUES:,} values "
+            f"({', '.join(large)}). Use {'auem' if spec.levels.hidden else 'oc+'}"
+        )
+
+
+def _within_leak(plan: Plan, hidden: HiddenPlan, spec: Spec) -> Plan:
+    """Hidden levels: the most precise protocols if all reports of a user together stay within the bound, else those
+    that tell least."""
+    if within(plan.leak() or Fraction(1), hidden.max_leak):
+        return plan
+    budgets = [attribute.budget for attribute in plan.attributes]
+    frugal = tuple(
+        _attribute_plan(spec, a, budget, frugal=True) for a, budget in zip(spec.published, budgets, strict=True)
+    )
+    plan = plan.model_copy(update={"attributes": frugal})
+    leak = plan.leak() or Fraction(1)
+    if not within(leak, hidden.max_leak):
+        used = ", ".join(f"{a.name} {a.levels[0].mechanism}" for a in plan.attributes)
+        raise ValueError(
+            f"levels.max_leak: reports would tell {log_above(leak):.4g} about the level, more than "
+            f"{float(hidden.max_leak):g} ({used}). Raise it, lower epsilon_p, publish fewer attributes, or bring "
+            "the choices closer together"
+        )
+    return plan
+
+
+def _hidden(spec: Spec) -> HiddenPlan | None:
+    if spec.levels.epsilon_p is None or spec.levels.max_leak is None:
+        return None
+    try:
+        protocol = KRR.for_budget(len(spec.levels.choices), spec.levels.epsilon_p)
+    except ValueError as error:
+        raise ValueError(f"levels.epsilon_p: {error}") from None
+    return HiddenPlan(budget=spec.levels.epsilon_p, parameters=asdict(protocol), max_leak=spec.levels.max_leak)
+
+
+def _results(spec: Spec) -> int:
+    """How many attributes are tested for agreement."""
+    return len(spec.published) + len(spec.number_attributes)
+
+
+def strictest_first(spec: Spec) -> dict[str, Fraction]:
+    return dict(sorted(spec.levels.choices.items(), key=lambda choice: choice[1]))
+
+
+def considered(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fraction]) -> tuple[Candidate, ...]:
+    """What `auto` chooses from for levels that are decided on together: each alone, or all where levels are hidden.
+
+    Hidden levels ask for reports that look alike at every level, and leave out what alone would tell too much of it.
+    """
+    barred = _barred(spec, spec.mechanism_of(attribute))
+    found = candidates(len(spec.labels(attribute)), budgets, frequencies(spec, attribute), barred, spec.report_bytes)
+    hidden = _hidden(spec)
+    if hidden is None:
+        return found
+    return tuple(_leak_checked(candidate, hidden) for candidate in found)
+
+
+def _barred(spec: Spec, wanted: str) -> dict[str, str]:
+    """Which protocols may not be chosen, and why."""
+    reasons = {}
+    for name, kind in PROTOCOLS.items():
+        if spec.levels.hidden and not kind.level_free:
+            reasons[name] = "its reports would give the hidden level away"
+        elif spec.method in ("self-calibrated", "emoa-paper") and name != "brr":
+            reasons[name] = f"method {spec.method} takes brr"
+        elif wanted not in (AUTO, name):
+            reasons[name] = f"the spec asks for {wanted}"
+    return reasons
+
+
+def _leak_checked(candidate: Candidate, hidden: HiddenPlan) -> Candidate:
+    if candidate.refused is not None:
+        return candidate
+    leak = level_leak([candidate.protocols], hidden.protocol)
+    if leak is None:
+        return replace(candidate, refused="its reports give the level away")
+    if within(leak, hidden.max_leak):
+        return candidate
+    return replace(candidate, refused=f"it alone tells {log_above(leak):.4g} about the level")
+
+
+def frequencies(spec: Spec, attribute: Cells | Crosstab) -> Floats:
+    """What the plan assumes: stated, else equal."""
+    k = len(spec.labels(attribute))
+    return np.array([float(share) for share in attribute.assumed or (Fraction(1, k),) * k])
+
+
+def _chosen(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fraction], frugal: bool = False) -> Candidate:
+    """The least variance, or where `frugal` the least told about the level."""
+    found = considered(spec, attribute, budgets)
+    wanted = spec.mechanism_of(attribute)
+    if not found or (wanted != AUTO and wanted not in {c.mechanism for c in found} and len(spec.labels(attribute)) > 1):
+        raise ValueError(
+            f"budget.total: a budget of {float(min(budgets)):g} is too small to leave any signal. {_RAISE}"
+        )
+    hidden = _hidden(spec)
+    free = [candidate for candidate in found if candidate.refused is None]
+    if frugal and hidden is not None and free:
+        return min(free, key=lambda candidate: level_leak([candidate.protocols], hidden.protocol) or Fraction(1))
+    try:
+        return choose(found)
+    except ValueError as error:
+        raise ValueError(f"mechanism: attribute {attribute.name}: {error}") from None
+
+
+def _attribute_plan(
+    spec: Spec, attribute: Cells | Crosstab, budget: Fraction, *, frugal: bool = False
+) -> AttributePlan:
+    shares = strictest_first(spec)
+    budgets = [budget * share for share in shares.values()]
+    if spec.levels.hidden:
+        protocols = _chosen(spec, attribute, budgets, frugal).protocols
+    else:
+        protocols = tuple(_chosen(spec, attribute, [budget]).protocols[0] for budget in budgets)
+    return AttributePlan(
+        name=attribute.name,
+        parts=tuple(part.name for part in spec.parts(attribute)),
+        columns=tuple(part.column or part.name for part in spec.parts(attribute)),
+        values=spec.labels(attribute),
+        budget=budget,
+        levels=tuple(
+            LevelPlan(level=level, budget=budget, mechanism=protocol.name, parameters=asdict(protocol))
+            for level, budget, protocol in zip(shares, budgets, protocols, strict=True)
+        ),
+        assumed=tuple(frequencies(spec, attribute).tolist()),
+        edges=attribute.cuts if isinstance(attribute, Binned) else (),
+        probabilities=attribute.quantiles if isinstance(attribute, Binned) else (),
+    )

@@ -1,0 +1,159 @@
+"""Repeated evaluation of one attribute against the truth: error, bias, coverage and the gates' firing rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import norm
+
+from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.estimate.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
+from pldp.estimate.comparators import apldp, apldp_protocols, rcf, uniform_protocol
+from pldp.estimate.inference import Recipe, apply
+from pldp.estimate.postprocess import postprocess
+from pldp.estimate.simulate import draw_levels, draw_support
+from pldp.questions.histograms.checks import homogeneity, unbiasedness
+from pldp.questions.histograms.plan import AttributePlan
+from pldp.questions.histograms.predict import predict_linear
+
+BATCH_CELLS = 4_000_000
+_OP, _OP_EXACT = "op, true reference", "op-exact, true reference"
+_EXACT_REPEATS = 200
+"""`op-exact` solves a linear program a repetition, so it runs on the first few only."""
+
+
+@dataclass(frozen=True)
+class MethodStudy:
+    """One method over all repetitions; arrays are per value. `predicted` is None where only simulation can tell."""
+
+    method: str
+    repeats: int
+    bias: Floats
+    rmse: Floats
+    predicted: Floats | None
+    coverage: float | None
+    maximum_error: float
+    nse: float
+    """mpldp's normalised squared error: summed squared error of the counts over n."""
+
+
+@dataclass(frozen=True)
+class Study:
+    methods: tuple[MethodStudy, ...]
+    unbiasedness_rate: float
+    """Share of repetitions in which the unbiasedness test of the recipe's unbiased estimate fired."""
+    disagreement_rate: float
+    """Share of repetitions in which the homogeneity test fired at the recipe's alpha."""
+
+
+class Errors:
+    """Running sums over repetitions."""
+
+    def __init__(self, size: int) -> None:
+        self.repeats = 0
+        self.total, self.squared = np.zeros(size), np.zeros(size)
+        self.maximum, self.covered = 0.0, 0
+
+    def add(self, error: Floats, standard_error: Floats | None, z: float) -> None:
+        self.repeats += len(error)
+        self.total += error.sum(axis=0)
+        self.squared += (error**2).sum(axis=0)
+        self.maximum += float(np.abs(error).max(axis=-1).sum())
+        if standard_error is not None:
+            self.covered += int((np.abs(error) <= z * standard_error).sum())
+
+    def study(self, method: str, n_users: int, predicted: Floats | None) -> MethodStudy:
+        mean_square = self.squared / self.repeats
+        return MethodStudy(
+            method=method,
+            repeats=self.repeats,
+            bias=self.total / self.repeats,
+            rmse=np.sqrt(mean_square),
+            predicted=predicted,
+            coverage=None if predicted is None else self.covered / self.repeats / self.total.size,
+            maximum_error=self.maximum / self.repeats,
+            nse=float(mean_square.sum()) * n_users,
+        )
+
+
+Comparator = Callable[[Counts, Levels, np.random.Generator], Floats]
+"""Estimates of every repetition from the true counts, (repeat, level, value), and our own level estimates."""
+
+
+def comparators_of(attribute: AttributePlan, sizes: Counts) -> dict[str, Comparator]:
+    """What others would have done with the same users and budgets; and what personalisation is worth."""
+    protocols = attribute.protocols
+    adaptive = apldp_protocols(len(attribute.values), [level.budget for level in attribute.levels])
+    one = {which: uniform_protocol(protocols, which) for which in ("strictest", "weakest")}
+    n_users = int(sizes.sum())
+
+    def apart(dealt: Counts, _: Levels, rng: np.random.Generator) -> Floats:
+        return apldp(estimate_levels(draw_support(dealt, adaptive, rng), sizes, adaptive))
+
+    def alike(protocol: PureProtocol) -> Comparator:
+        return lambda dealt, _, rng: protocol.estimate(protocol.sample_support(dealt.sum(axis=-2), rng), n_users)
+
+    return {
+        "rcf": lambda _, levels, __: rcf(levels),
+        "apldp": apart,
+        **{f"uniform, {which}": alike(protocol) for which, protocol in one.items()},
+    }
+
+
+def study_attribute(
+    attribute: AttributePlan,
+    recipe: Recipe,
+    level_counts: Counts,
+    repeats: int,
+    rng: np.random.Generator,
+    *,
+    keep_levels: bool = False,
+    alpha: float = 0.01,
+) -> Study:
+    """Draw the support `repeats` times and estimate by every method; `level_counts` is the truth, (level, value).
+
+    Unless `keep_levels`, each repetition deals the same users out to the levels afresh: the plan's assumption.
+    `op` is given the truth as its reference, as in the paper.
+    """
+    counts, sizes = level_counts.sum(axis=0), level_counts.sum(axis=1)
+    n_users = int(counts.sum())
+    truth = counts / n_users
+    z = float(norm.ppf(0.5 + recipe.confidence / 2))
+    plain = replace(recipe, postprocess="none")
+    chosen = recipe.method if recipe.method in LINEAR_METHODS else "oc+"
+    compared = comparators_of(attribute, sizes)
+    names = [*LINEAR_METHODS, f"{chosen}, norm-sub", _OP, _OP_EXACT, *compared]
+    errors = {name: Errors(counts.size) for name in names}
+    fired = disagreed = done = 0
+    while done < repeats:
+        batch = min(repeats - done, max(1, BATCH_CELLS // level_counts.size))
+        if keep_levels:
+            dealt = np.broadcast_to(level_counts, (batch, *level_counts.shape))
+        else:
+            dealt = draw_levels(counts, sizes, batch, rng)
+        levels = estimate_levels(draw_support(dealt, attribute.protocols, rng), sizes, attribute.protocols)
+        for method in LINEAR_METHODS:
+            combined = combine_linear(method, levels)
+            errors[method].add(combined.frequency - truth, combined.standard_error, z)
+            if method == chosen:
+                fired += int((unbiasedness(combined, levels, truth) < alpha).sum())
+                projected = postprocess("norm-sub", combined.frequency)
+                errors[f"{chosen}, norm-sub"].add(projected - truth, None, z)
+            if method == "oc+":
+                disagreed += int((homogeneity(levels, combined.frequency) < recipe.alpha).sum())
+        for name, draw in compared.items():
+            errors[name].add(draw(dealt, levels, rng) - truth, None, z)
+        errors[_OP].add(apply("op", plain, levels, truth) - truth, None, z)
+        some = _EXACT_REPEATS - errors[_OP_EXACT].repeats
+        if some > 0:
+            few = Levels(levels.frequencies[:some], levels.n, levels.protocols)
+            errors[_OP_EXACT].add(apply("op-exact", plain, few, truth) - truth, None, z)
+        done += batch
+    predicted = {method: predict_linear(attribute, method, sizes, truth) for method in LINEAR_METHODS}
+    return Study(
+        methods=tuple(errors[name].study(name, n_users, predicted.get(name)) for name in names),
+        unbiasedness_rate=fired / repeats,
+        disagreement_rate=disagreed / repeats,
+    )

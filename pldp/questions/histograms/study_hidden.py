@@ -1,0 +1,110 @@
+"""Repeated evaluation of one attribute under hidden levels: what each estimator costs, and what hiding costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from scipy.stats import norm
+
+from pldp.channels.krr import KRR
+from pldp.channels.protocol import Counts, Floats
+from pldp.estimate.combine import combine_linear, estimate_levels
+from pldp.estimate.comparators import draw_ppda, pbp, ppda, uniform_protocol
+from pldp.estimate.hidden import Estimate, auem, draw_hidden, self_calibrated
+from pldp.estimate.inference import Recipe
+from pldp.estimate.likelihood import MOST_VALUES, table_blocks
+from pldp.estimate.mixture import correct_em
+from pldp.estimate.simulate import draw_levels, draw_support
+from pldp.questions.histograms.hidden import moment_test
+from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
+from pldp.questions.histograms.predict import predict_hidden
+from pldp.questions.histograms.study import BATCH_CELLS, Errors, Study
+
+EM_REPEATS = 200
+"""`em` climbs a likelihood a repetition, so it runs on the first few only."""
+
+Draw = Callable[[Counts, Counts, Counts], Estimate | Floats]
+
+
+def study_hidden(
+    attribute: AttributePlan,
+    hidden: HiddenPlan,
+    recipe: Recipe,
+    level_counts: Counts,
+    repeats: int,
+    rng: np.random.Generator,
+    *,
+    keep_levels: bool = False,
+    alpha: float = 0.01,
+) -> Study:
+    """As `study_attribute`: `level_counts` is the truth, (level, value). Nothing is tested for agreement."""
+    counts, sizes = level_counts.sum(axis=0), level_counts.sum(axis=1)
+    truth = counts / counts.sum()
+    z = float(norm.ppf(0.5 + recipe.confidence / 2))
+    protocols, report = attribute.protocols, hidden.protocol
+    methods = _methods(attribute, hidden, sizes, rng)
+    errors = {name: Errors(counts.size) for name in methods}
+    fired = done = 0
+    while done < repeats:
+        batch = min(repeats - done, max(1, BATCH_CELLS // level_counts.size))
+        if keep_levels:
+            dealt = np.broadcast_to(level_counts, (batch, *level_counts.shape))
+        else:
+            dealt = draw_levels(counts, sizes, batch, rng)
+        joint, told = draw_hidden(dealt, protocols, report, rng)
+        fired += int((moment_test(joint, told, protocols, report, truth) < alpha).sum())
+        for name, method in methods.items():
+            part = slice(EM_REPEATS - errors[name].repeats if name == "em" else None)
+            if len(joint[part]):
+                found = method(dealt[part], joint[part], told[part])
+                if isinstance(found, Estimate):
+                    errors[name].add(found.frequency - truth, found.standard_error, z)
+                else:
+                    errors[name].add(found - truth, None, z)
+        done += batch
+    predicted = predict_hidden(attribute, hidden, sizes, truth)
+    return Study(
+        methods=tuple(errors[name].study(name, int(counts.sum()), predicted.get(name)) for name in methods),
+        unbiasedness_rate=fired / repeats,
+        disagreement_rate=0.0,
+    )
+
+
+def _methods(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, rng: np.random.Generator) -> dict[str, Draw]:
+    """Every estimator that these protocols allow; public levels and one budget for all as yardsticks."""
+    protocols, report, k = attribute.protocols, hidden.protocol, len(attribute.values)
+    n_users = int(sizes.sum())
+
+    def public(dealt: Counts, _: Counts, __: Counts) -> Floats:
+        levels = estimate_levels(draw_support(dealt, protocols, rng), sizes, protocols)
+        return combine_linear("oc+", levels).frequency
+
+    def fit(_: Counts, joint: Counts, __: Counts) -> Estimate:
+        fitted = [correct_em(table_blocks(protocols, table), protocols, report) for table in joint]
+        return Estimate(np.stack([f.frequency for f in fitted]), np.stack([f.standard_error for f in fitted]))
+
+    def spare(zeros: int) -> Draw:
+        return lambda dealt, _, __: ppda(*draw_ppda(dealt, protocols, zeros, rng), n_users, zeros)
+
+    def alike(which: Literal["strictest", "weakest"]) -> Draw:
+        protocol = uniform_protocol(protocols, which)
+        return lambda dealt, _, __: protocol.estimate(protocol.sample_support(dealt.sum(axis=-2), rng), n_users)
+
+    methods: dict[str, Draw] = {
+        "auem": lambda _, joint, told: auem(joint, told, protocols, report),
+        "oc+, levels public": public,
+        "uniform, strictest": alike("strictest"),
+        "uniform, weakest": alike("weakest"),
+    }
+    if isinstance(protocols[0], KRR) and k <= MOST_VALUES:
+        methods["em"] = fit
+    if attribute.levels[0].mechanism == "brr":
+        guess = rng.dirichlet(np.ones(len(protocols)))
+        methods["pbp, random shares"] = lambda _, joint, __: pbp(joint.sum(axis=-2), n_users, protocols, guess)
+        methods["ppda, 1 spare bit"] = spare(1)
+        methods[f"ppda, {k} spare bits"] = spare(k)
+        if k > 2:
+            methods["self-calibrated"] = lambda _, joint, __: self_calibrated(joint.sum(axis=-2), n_users, protocols)
+    return methods

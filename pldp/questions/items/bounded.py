@@ -1,0 +1,247 @@
+"""Our bounded variant for single values: the channel of least predicted weighted error within bounds of exact ε.
+
+The model is input-discriminative privacy (Gu et al. 2020): every pair of values x, x′ has a bound ε_xx′ of its own, by
+default the smaller of the two values' budgets. aprr gives each value a budget too, and no pair is promised anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from pldp.channels.exact import SCALE, exp_below
+from pldp.questions.items.levels import Floats
+from pldp.questions.items.reconstruct import noise_covariance
+from pldp.questions.items.values import ValueChannel
+
+MOST_CLASSES = 24
+"""Values alike in weight, frequency and bounds are treated alike; the search is over what is left."""
+_BLIND = 1 - 1e-6  # beyond it a value is not worth keeping apart
+_LEAST_MASS = 1e-9
+_STEEPEST = 40.0
+_GRAIN = Fraction(1, 1 << 56)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wanted of a channel for k values: weights of their errors, assumed shares, bounds for every pair."""
+
+    weights: tuple[float, ...]
+    frequency: tuple[float, ...]
+    bounds: tuple[tuple[Fraction, ...], ...]
+
+    def __post_init__(self) -> None:
+        k = len(self.weights)
+        if k < 2 or len(self.frequency) != k or len(self.bounds) != k or any(len(row) != k for row in self.bounds):
+            raise ValueError("weights, assumed frequencies and bounds must be given for each of at least 2 values")
+        if not all(0 <= weight < np.inf for weight in self.weights) or not sum(self.weights):
+            raise ValueError("weights must be ≥ 0 and finite, at least one of them above 0")
+        if min(self.frequency) < 0 or abs(sum(self.frequency) - 1) > 1e-6:
+            raise ValueError("assumed frequencies must be ≥ 0 and sum to one")
+        pairs = [(x, z) for x in range(k) for z in range(k) if x != z]
+        if any(self.bounds[x][z] <= 0 or self.bounds[x][z] != self.bounds[z][x] for x, z in pairs):
+            raise ValueError("bounds must be > 0 and the same for both orders of a pair")
+
+    @classmethod
+    def of(
+        cls,
+        weights: Sequence[float],
+        budgets: Fraction | Sequence[Fraction],
+        frequency: Sequence[float] | None = None,
+    ) -> Wish:
+        """One budget for all pairs, or one a value: then a pair has the smaller one (Gu et al.'s MinID)."""
+        k = len(weights)
+        own = [budgets] * k if isinstance(budgets, Fraction) else list(budgets)
+        shares = [1 / k] * k if frequency is None else list(frequency)
+        return cls(tuple(weights), tuple(shares), tuple(tuple(min(a, b) for b in own) for a in own))
+
+    @property
+    def strictest(self) -> Fraction:
+        return min(bound for x, row in enumerate(self.bounds) for z, bound in enumerate(row) if x != z)
+
+
+def predicted_error(channel: ValueChannel, wish: Wish) -> float:
+    """Σ_x w_x Var(f̂_x) of one report: divide by n."""
+    noise = noise_covariance(channel.inverse, channel.matrix, np.array(wish.frequency))
+    return float(np.array(wish.weights) @ np.diag(noise))
+
+
+def keeps_bounds(channel: ValueChannel, wish: Wish) -> bool:
+    """Every ordered pair's exact worst ratio against a rational below e^ε_xx′."""
+    rows = list(zip(channel.redraw, channel.mass, strict=True))
+    for (_, _, bound), (x, z) in _kinds(rows, wish).items():
+        ratio = channel.pair_ratio(x, z)
+        if ratio is None or ratio > exp_below(bound):
+            return False
+    return True
+
+
+def _kinds(rows: Sequence[object], wish: Wish) -> dict[tuple[object, object, Fraction], tuple[int, int]]:
+    """One ordered pair of values for every kind there is: pairs with the same rows and bound have the same ratios."""
+    return {
+        (own, other, wish.bounds[x][z]): (x, z) for x, own in enumerate(rows) for z, other in enumerate(rows) if x != z
+    }
+
+
+def bounded_channel(wish: Wish) -> ValueChannel:
+    """The best found; never worse than plain k-RR at the strictest bound, which every pair keeps.
+
+    For two values plain k-RR is the best there is (docs/items.md, 5), whatever weights and frequencies.
+    """
+    plain = ValueChannel.krr(len(wish.weights), wish.strictest)
+    if len(wish.weights) == 2:
+        return plain
+    for redraw, mass in _search(wish):
+        channel = _round(redraw, mass, wish)
+        if channel is not None:
+            return min(channel, plain, key=lambda one: predicted_error(one, wish))
+    return plain
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """Values that are alike: how many there are of each kind, and what they are like."""
+
+    of_value: NDArray[np.intp]
+    sizes: Floats
+    weights: Floats
+    frequency: Floats
+    odds: Floats
+    """e^ε between members; infinite within a class of one."""
+    others: Floats
+    """How many other values of class d a value of class c sees, (c, d)."""
+
+    @classmethod
+    def of(cls, wish: Wish) -> _Classes:
+        k = len(wish.weights)
+        first: list[int] = []
+        own: list[int] = []
+        for x in range(k):
+            kind = next((c for c, z in enumerate(first) if _alike(wish, x, z)), len(first))
+            if kind == len(first):
+                first.append(x)
+            own.append(kind)
+        if len(first) > MOST_CLASSES:
+            raise ValueError(
+                f"weights, frequencies and bounds make {len(first)} kinds of values, more than {MOST_CLASSES}; "
+                "give fewer distinct ones"
+            )
+        of_value = np.array(own)
+        sizes = np.bincount(of_value).astype(np.float64)
+        odds = np.full((len(first),) * 2, np.inf)
+        for c, x in enumerate(first):
+            for d in range(len(first)):
+                z = next((z for z in range(k) if own[z] == d and z != x), None)
+                if z is not None:
+                    odds[c, d] = np.exp(min(float(wish.bounds[x][z]), _STEEPEST))
+        return cls(
+            of_value,
+            sizes,
+            np.array(wish.weights)[first],
+            np.array(wish.frequency)[first],
+            odds,
+            np.tile(sizes, (len(first), 1)) - np.eye(len(first)),
+        )
+
+    def error(self, redraw: Floats, mass: Floats) -> float:
+        """`predicted_error`: Q_xy = a_x ([x = y] − π_x u_y / S) with a = 1/(1−r), u = r a, S = 1 + Σ uπ."""
+        a = 1 / (1 - redraw)
+        u = redraw * a
+        without = 1 + self.others @ (u * mass)  # S without x's own term, so that nothing cancels where r is near 1
+        total = without + u * mass
+        reports = (1 - redraw) * self.frequency + mass * (self.sizes * redraw @ self.frequency)
+        own = (a * without / total) ** 2 * reports
+        rest = (a * mass / total) ** 2 * (self.others @ (u**2 * reports))
+        return float(self.sizes * self.weights @ (own + rest - self.frequency))
+
+    def slack(self, redraw: Floats, mass: Floats) -> Floats:
+        """≥ 0 where every pair keeps its bound: at y = x, and at any y that is neither."""
+        finite = np.isfinite(self.odds)
+        odds = np.where(finite, self.odds, 1.0)
+        own = redraw[None, :] * mass[:, None] - (1 - redraw * (1 - mass))[:, None] / odds
+        other = redraw[None, :] - redraw[:, None] / odds
+        return np.concatenate([own[finite], other[finite]])
+
+
+def _alike(wish: Wish, x: int, z: int) -> bool:
+    """Whether exchanging two values leaves the wish as it is."""
+    pairs = zip(wish.bounds[x], wish.bounds[z], strict=True)
+    same = all(a == b for y, (a, b) in enumerate(pairs) if y not in (x, z))
+    return same and wish.weights[x] == wish.weights[z] and wish.frequency[x] == wish.frequency[z]
+
+
+def _search(wish: Wish) -> list[tuple[Floats, Floats]]:
+    """Local optima from several starts, the best first, as redraw and mass of every value."""
+    classes = _Classes.of(wish)
+    c = len(classes.sizes)
+    scale = classes.error(*_start(classes, np.zeros(c)))
+    pull = np.log(np.maximum(classes.weights / classes.weights.max(), 1e-6))
+    constraints: Any = [  # the stubs know no plain dictionaries
+        {"type": "ineq", "fun": lambda v: classes.slack(v[:c], v[c:])},
+        {"type": "eq", "fun": lambda v: classes.sizes @ v[c:] - 1},
+    ]
+    options: Any = {"maxiter": 300, "ftol": 1e-12}
+
+    def objective(v: Floats) -> float:
+        return classes.error(v[:c], v[c:]) / scale
+
+    found = []
+    for power in (0.0, 0.25, 0.5, 1.0):
+        redraw, mass = _start(classes, power * pull)
+        done = minimize(
+            objective,
+            np.concatenate([redraw, mass]),
+            method="SLSQP",
+            bounds=[(1e-9, _BLIND)] * c + [(_LEAST_MASS, 1.0)] * c,
+            constraints=constraints,
+            options=options,
+        )
+        if np.isfinite(done.x).all():
+            found.append((float(done.fun), done.x[:c][classes.of_value], done.x[c:][classes.of_value]))
+    return [(redraw, mass) for _, redraw, mass in sorted(found, key=lambda one: one[0])]
+
+
+def _start(classes: _Classes, pull: Floats) -> tuple[Floats, Floats]:
+    """A common redraw and masses that follow the pull, a fifth of them even: keeps all bounds."""
+    k = classes.sizes.sum()
+    mass = np.exp(pull)
+    mass = 0.8 * mass / (classes.sizes @ mass) + 0.2 / k
+    strict = classes.odds.min()
+    redraw = 1 / (1 + (strict - 1) * mass.min())
+    return np.full(mass.size, min(redraw, _BLIND)), mass
+
+
+def _round(redraw: Floats, mass: Floats, wish: Wish) -> ValueChannel | None:
+    """Whole thresholds that keep every bound exactly; None if that leaves no signal.
+
+    Mixing every row with the landing law, r → (r + t) / (1 + t), draws all ratios towards one. The least t that repairs
+    a breach of bound E at report y is (Pr[y|x] − E Pr[y|x′]) / (π_y (E − 1)); a grain more pays for rounding r up.
+    """
+    whole = [max(int(share * SCALE), 1) for share in (mass / mass.sum()).tolist()]
+    whole[int(np.argmax(whole))] += SCALE - sum(whole)
+    exact = [Fraction(share).limit_denominator(1 << 62) for share in redraw.tolist()]
+    for attempt in range(4):
+        t = _repair(exact, whole, wish) + _GRAIN * 16**attempt
+        steps = tuple(min(-(-(r + t) * SCALE // (1 + t)), SCALE) for r in exact)
+        try:
+            channel = ValueChannel(steps, tuple(whole))
+        except ValueError:
+            return None
+        if keeps_bounds(channel, wish):
+            return channel
+    return None
+
+
+def _repair(redraw: list[Fraction], whole: list[int], wish: Wish) -> Fraction:
+    worst = Fraction(0)
+    for (_, _, bound), (x, z) in _kinds(list(zip(redraw, whole, strict=True)), wish).items():
+        odds, r, other, mass = exp_below(bound), redraw[x], redraw[z], Fraction(whole[x], SCALE)
+        own = (1 - r + r * mass - odds * other * mass) / (mass * (odds - 1))
+        worst = max(worst, own, (r - odds * other) / (odds - 1))
+    return worst

@@ -1,0 +1,168 @@
+"""Frequent item sets from reconstructed supports, level by level, with their errors.
+
+All that is needed of the reports is how many hold all items of a set, a whole number that adds up over partitions. A
+set's support is a sum over the 2^m patterns of its items, whose counts follow from those of its subsets; Apriori has
+counted these before, so a set costs one count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from pldp.questions.items.index import Index
+from pldp.questions.items.levels import Floats
+from pldp.questions.items.pooling import Weigh, alone, pool
+from pldp.questions.items.reconstruct import patterns
+from pldp.questions.items.transactions import Counts, Itemsets
+
+MOST_LENGTH = 12
+"""Beyond it 2^m patterns cost more than they tell: errors grow by a factor with every item."""
+_CHUNK_CELLS = 1 << 20
+
+
+class Responses(Protocol):
+    """A channel of item sets: what a report adds to the estimate, by its pattern on the items."""
+
+    @property
+    def n_items(self) -> int: ...
+
+    def responses(self, items: NDArray[np.integer], within: int | None = None) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is looked for. A set is extended while it may be frequent: estimate + reach · error ≥ minimum.
+
+    True supports never rise with the set, estimates may: pruning at the estimate itself would lose sets whose subset
+    was underestimated.
+    """
+
+    minimum: float
+    length: int
+    reach: float = 2.0
+    confidence: float = 0.95
+    population: bool = False
+    most_candidates: int = 2_000_000
+    stop: bool = False
+    """Whether more candidates than these end the search at the length before, instead of an error."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.minimum <= 1:
+            raise ValueError(f"itemsets.minimum_support must lie in (0, 1], a share of users (got {self.minimum:g})")
+        if not 1 <= self.length <= MOST_LENGTH:
+            raise ValueError(f"itemsets.length must lie in 1 … {MOST_LENGTH} (got {self.length})")
+        if not 0 <= self.reach < np.inf:
+            raise ValueError(f"itemsets.reach must be ≥ 0 and finite, in standard errors (got {self.reach:g})")
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"itemsets.confidence must lie strictly between 0 and 1 (got {self.confidence:g})")
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Sets of one length that may be frequent, in rising order. Supports are unbiased shares; may be negative."""
+
+    items: Itemsets
+    count: Counts
+    """Reports that hold all items: what longer sets need. A column a group where there are groups."""
+    support: Floats
+    standard_error: Floats
+    ci_low: Floats
+    ci_high: Floats
+    probability_frequent: Floats
+    """Chance that the true support reaches the minimum, by the normal law about the estimate."""
+
+    def frequent(self, at_least: float = 0.5) -> NDArray[np.bool_]:
+        """Those more likely frequent than not, by default: the estimate itself reaches the minimum."""
+        return self.probability_frequent >= at_least
+
+
+@dataclass(frozen=True)
+class Group:
+    """Users who report through one channel."""
+
+    n_rows: int
+    channel: Responses
+
+
+def mine(count: Callable[[Itemsets], Counts], n_rows: int, channel: Responses, search: Search) -> tuple[Found, ...]:
+    """One `Found` a length. `count` is `Columns.count`, or its sum over partitions."""
+    found = mine_groups(lambda sets: count(sets)[:, None], (Group(n_rows, channel),), search)
+    return tuple(replace(level, count=level.count[:, 0]) for level in found)
+
+
+def mine_groups(
+    count: Callable[[Itemsets], Counts], groups: Sequence[Group], search: Search, weigh: Weigh = alone
+) -> tuple[Found, ...]:
+    """The same where users have channels by their groups; `count` gives (set, group), and no group is empty."""
+    if not groups or min(group.n_rows for group in groups) < 1:
+        raise ValueError("there are no reports to mine")
+    indexes = [Index(group.n_rows, group.channel.n_items) for group in groups]
+    found: list[Found] = []
+    candidates = indexes[0].extend(search.most_candidates)
+    while len(candidates):
+        whole = estimate_groups(candidates, count(candidates), indexes, groups, search, weigh)
+        kept = whole.support + search.reach * whole.standard_error >= search.minimum
+        level = Found(**{name: value[kept] for name, value in vars(whole).items()})
+        if not kept.any():
+            break
+        found.append(level)
+        for index, counts in zip(indexes, level.count.T, strict=True):
+            index.add(level.items, counts)
+        candidates = candidates[:0]
+        if len(found) < search.length and not (search.stop and indexes[0].n_partners > search.most_candidates):
+            candidates = indexes[0].extend(search.most_candidates)
+    return tuple(found)
+
+
+def estimate(items: Itemsets, counts: Counts, index: Index, channel: Responses, search: Search) -> Found:
+    """Supports of sets all of whose proper subsets are in the index."""
+    whole = estimate_groups(items, counts[:, None], [index], [Group(index.n_rows, channel)], search, alone)
+    return replace(whole, count=counts)
+
+
+def estimate_groups(
+    items: Itemsets, counts: Counts, indexes: Sequence[Index], groups: Sequence[Group], search: Search, weigh: Weigh
+) -> Found:
+    support, error = (np.empty(len(items)) for _ in range(2))
+    n = np.array([group.n_rows for group in groups])
+    size = max(1, _CHUNK_CELLS >> items.shape[1])
+    for start in range(0, len(items), size):
+        part = slice(start, start + size)
+        own = [
+            moments(items[part], counts[part, g], index, group.channel)
+            for g, (index, group) in enumerate(zip(indexes, groups, strict=True))
+        ]
+        means, noises = (np.stack(column, axis=1) for column in zip(*own, strict=True))
+        weights = weigh(items[part])
+        support[part], error[part] = pool(means, noises, n, weights, int(n.sum()), population=search.population)
+    return judge(items, counts, support, error, search)
+
+
+def moments(items: Itemsets, counts: Counts, index: Index, channel: Responses) -> tuple[Floats, Floats]:
+    """Each set's support in one group, and the noise of one report: for fixed users E Z² − support."""
+    shares = patterns(index.supersets(items, counts)) / index.n_rows
+    response = channel.responses(items)
+    support = (shares * response).sum(axis=1)
+    return support, (shares * response**2).sum(axis=1) - support
+
+
+def judge(items: Itemsets, counts: Counts, support: Floats, error: Floats, search: Search) -> Found:
+    """Interval and probability of being frequent, by the normal law about each estimate."""
+    reach = float(norm.isf((1 - search.confidence) / 2)) * error
+    away = support - search.minimum
+    # Without noise the answer is certain.
+    certain = np.where(away >= 0, 1.0, 0.0)
+    scaled = np.divide(away, error, out=np.zeros_like(away), where=error > 0)
+    probability = np.where(error > 0, norm.cdf(scaled), certain)
+    return Found(items, counts, support, error, support - reach, support + reach, probability)
+
+
+def frequent_sets(found: tuple[Found, ...], at_least: float = 0.5) -> set[tuple[int, ...]]:
+    """Sets more likely frequent than not, of all lengths, each once and with all its subsets counted before it."""
+    return {tuple(row) for level in found for row in level.items[level.frequent(at_least)].tolist()}

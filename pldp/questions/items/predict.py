@@ -1,0 +1,114 @@
+"""What a plan lets one expect: standard errors of sets at the minimum support, from the plan alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pldp.channels.protocol import Counts
+from pldp.questions.items.levels import Floats
+from pldp.questions.items.plan import Bits, ItemsPlan, OneValue, Sampled
+from pldp.questions.items.pooling import pool, weigher
+from pldp.questions.items.reconstruct import noise_covariance
+from pldp.questions.items.transactions import Itemsets
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Of sets of one length at the minimum support: a typical one, and the one with the noisiest items."""
+
+    length: int
+    standard_error: float
+    worst: float
+
+
+def predicted_errors(plan: ItemsPlan) -> tuple[Expected, ...]:
+    return tuple(
+        Expected(length, typical_error(plan, length), _error(plan, _noisiest(plan, length)[None]))
+        for length in range(1, plan.length + 1)
+    )
+
+
+def typical_error(plan: ItemsPlan, length: int) -> float:
+    """Of a set of this length whose items have middling noise."""
+    return _error(plan, _middling(plan, length)[None])
+
+
+def telling_length(plan: ItemsPlan) -> int:
+    """The longest sets worth looking for: beyond, a typical one that nobody holds would often pass for frequent.
+
+    A set is kept while estimate + reach · error ≥ minimum; where (reach + 1) errors exceed the minimum, one in six of
+    the sets without any support is kept, and candidates are made of noise.
+    """
+    length = 1
+    while length < plan.length and (plan.reach + 1) * typical_error(plan, length + 1) <= plan.minimum_support:
+        length += 1
+    return length
+
+
+def item_noise(plan: ItemsPlan, level: int) -> Floats:
+    """Noise of one report's estimate of each item at the minimum support."""
+    way, support = plan.levels[level].way, plan.minimum_support
+    match way:
+        case Bits():
+            singles = np.arange(len(plan.items), dtype=np.int32)[:, None]
+            return way.channel.expected_noise(singles, support)
+        case OneValue():
+            even = np.full(len(plan.items), 1 / len(plan.items))
+            return np.diag(noise_covariance(way.channel.inverse, way.channel.matrix, even)).copy()
+        case Sampled():
+            return np.full(len(plan.items), way.items.sampling.noise_variance(np.array([support]))[0])
+
+
+def group_sizes(plan: ItemsPlan, n: Counts, length: int) -> Counts:
+    """How many users of each level are asked about sets of this length."""
+    if plan.phases == 1:
+        return n
+    return n - n // 2 if length == 1 else n // 2
+
+
+def _middling(plan: ItemsPlan, length: int) -> Itemsets:
+    order = np.argsort(item_noise(plan, -1), kind="stable")
+    start = (order.size - length) // 2
+    return np.sort(order[start : start + length]).astype(np.int32)
+
+
+def _noisiest(plan: ItemsPlan, length: int) -> Itemsets:
+    order = np.argsort(item_noise(plan, -1), kind="stable")
+    return np.sort(order[order.size - length :]).astype(np.int32)
+
+
+def _error(plan: ItemsPlan, items: Itemsets) -> float:
+    """One set, by the pooled variance at the minimum support; levels nobody is expected to choose are left out."""
+    sizes = group_sizes(plan, plan.expected_sizes(), items.shape[1])
+    present = np.flatnonzero(sizes > 0)
+    if not present.size:
+        return float("inf")
+    support = plan.minimum_support
+    noises = [LevelNoise(plan, int(level)) for level in present]
+    n = sizes[present]
+    weights = weigher(plan.combination, noises, n, support)(items)
+    noise = np.stack([each.expected_noise(items, support) for each in noises], axis=1)
+    _, error = pool(np.full_like(noise, support), noise, n, weights, plan.expected_users, population=plan.population)
+    return float(error[0])
+
+
+@dataclass(frozen=True)
+class LevelNoise:
+    """The noise of one level's reports, whatever their form."""
+
+    plan: ItemsPlan
+    level: int
+
+    def expected_noise(self, items: NDArray[np.integer], support: float) -> Floats:
+        way = self.plan.levels[self.level].way
+        match way:
+            case Bits():
+                return way.channel.expected_noise(items, support)
+            case OneValue():
+                return item_noise(self.plan, self.level)[items[:, 0]]
+            case Sampled():
+                phase = way.items if items.shape[1] == 1 or way.sets is None else way.sets
+                return phase.sampling.expected_noise(items, support)

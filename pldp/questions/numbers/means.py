@@ -1,0 +1,185 @@
+"""Means of a numeric attribute from its classes' tallies, with errors that hold for the n users of the release.
+
+Every user reports on the attribute with the same probability k/d, on a budget of some class c. A report is unbiased for
+its user's x. Three estimates, in [−1, 1] terms, m reports of n users, n_c in class c, group means ȳ_c:
+
+    scaled             (d/k) Σy / n                                       pmpm section 4.2.4
+    reports            Σy / m
+    inverse-variance   Σ_c w_c ȳ_c,  w_c ∝ n_c / (v_c + S²)
+
+The first two are right however users choose what matters to them. The third assumes that the class of a report does not
+depend on its value; `agreement` tests it. Errors have a noise part and a part between users, because those who report
+are a sample of all (docs/numeric.md derives them; tests/pldp/numeric/test_means.py measures their coverage).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2, t
+
+from pldp.channels.numeric.domain import Bounds, Floats
+from pldp.channels.numeric.mechanism import NumericMechanism, Tally, report_squares, report_sum
+
+ESTIMATORS = ("scaled", "reports", "inverse-variance")
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean in the attribute's units."""
+
+    method: str
+    mean: float
+    standard_error: float
+    ci_low: float
+    ci_high: float
+    n_reports: int
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What the reports of one attribute say, class by class; classes without reports drop out."""
+
+    n: Floats
+    sums: Floats
+    squares: Floats
+    gain: Floats
+    base: Floats
+    largest: Floats
+
+    @classmethod
+    def of(cls, mechanisms: Sequence[NumericMechanism], tallies: Sequence[Tally]) -> Groups:
+        chosen = [(m, tally) for m, tally in zip(mechanisms, tallies, strict=True) if tally.n_reports]
+        return cls(
+            n=np.array([float(tally.n_reports) for _, tally in chosen]),
+            sums=np.array([report_sum(m, tally) for m, tally in chosen]),
+            squares=np.array([report_squares(m, tally) for m, tally in chosen]),
+            gain=np.array([float(m.gain) for m, _ in chosen]),
+            base=np.array([float(m.base) for m, _ in chosen]),
+            largest=np.array([float(m.largest) for m, _ in chosen]),
+        )
+
+    @property
+    def reports(self) -> int:
+        return int(self.n.sum())
+
+    def second_moment(self, mean: float, weights: Floats) -> float:
+        """Mean of x² from E[y²] = gain · x² + base, at least mean² and at most 1.
+
+        Duchi's reports have gain 0 and say nothing about it; then mean², which makes every error below larger.
+        """
+        told = (weights * self.gain).sum()
+        if told <= 0:
+            return min(mean**2, 1.0)
+        average = (weights * (self.squares / self.n - self.base)).sum() / told
+        return float(np.clip(average, min(mean**2, 1.0), 1.0))
+
+
+def estimate_mean(
+    method: str,
+    mechanisms: Sequence[NumericMechanism],
+    tallies: Sequence[Tally],
+    n_users: int,
+    sampling: float,
+    bounds: Bounds,
+    confidence: float = 0.95,
+    population: bool = False,
+) -> Mean:
+    """The mean over the n users, `sampling` = k/d; with `population` the error is that for people behind the users."""
+    groups = Groups.of(mechanisms, tallies)
+    m = groups.reports
+    if m == 0:
+        return Mean(method, math.nan, math.inf, bounds.lower, bounds.upper, 0)
+    mean, variance, between = estimate_groups(method, groups, n_users, sampling)
+    if population:
+        variance += between / n_users
+    error = math.sqrt(variance) * bounds.half_width
+    # Student's, because with few reports the variance is itself a guess.
+    half = float(t.ppf(0.5 + confidence / 2, max(m - 1, 1))) * error
+    centre = bounds.decode(mean)
+    low, high = (float(np.clip(end, bounds.lower, bounds.upper)) for end in (centre - half, centre + half))
+    return Mean(method, centre, error, low, high, m)
+
+
+def estimate_groups(method: str, groups: Groups, n_users: int, sampling: float) -> tuple[float, float, float]:
+    """Mean, its variance for the n users, and S², all in [−1, 1] terms; at least one report."""
+    match method:
+        case "scaled":
+            return _scaled(groups, n_users, sampling)
+        case "reports":
+            return _reports(groups, n_users)
+        case "inverse-variance":
+            return _inverse_variance(groups, n_users)[:3]
+        case _:
+            raise ValueError(f"{method!r} is not one of {', '.join(ESTIMATORS)}")
+
+
+def _scaled(groups: Groups, n_users: int, sampling: float) -> tuple[float, float, float]:
+    """Var = Σ_i [(d/k)(v_i + x_i²) − x_i²] / n², pmpm Eq. 12 summed; Σy² estimates its first part without bias."""
+    mean = float(groups.sums.sum() / sampling / n_users)
+    moment = groups.second_moment(mean, groups.n / groups.n.sum())
+    first = groups.squares.sum() / (sampling * n_users) ** 2
+    if groups.reports == 1:  # one square says little: take the worst value of x
+        first = (groups.base + groups.gain).max() / (sampling * n_users)
+    return mean, max(float(first - moment / n_users), 0.0), max(moment - mean**2, 0.0)
+
+
+def _reports(groups: Groups, n_users: int) -> tuple[float, float, float]:
+    """Var = (v̄ + S²)/m − S²/n: m reports are a simple random sample of the users; s² estimates v̄ + S²."""
+    m = groups.reports
+    mean = float(groups.sums.sum() / m)
+    moment = groups.second_moment(mean, groups.n / m)
+    if m == 1:
+        total = float((groups.base + groups.gain).max())
+    else:
+        total = float((groups.squares.sum() - m * mean**2) / (m - 1))
+    between = _between(moment, mean, n_users)
+    return mean, max(total / m - between / n_users, total / m * (1 - m / n_users), 0.0), between
+
+
+def _inverse_variance(groups: Groups, n_users: int) -> tuple[float, float, float, float]:
+    """Var = Σ_c w_c² (v_c + S²)/n_c − S²/n, with v_c + S² = base_c + gain_c E[x²] − mean² from the plan's mechanisms.
+
+    E[x²] and the mean they need come from a first pass whose weights are the plan's alone.
+    """
+    pilot_weights = groups.n / (groups.base + groups.gain)
+    pilot = float(np.clip((pilot_weights * groups.sums / groups.n).sum() / pilot_weights.sum(), -1, 1))
+    # y² ranges over [0, largest²]: weights as if its variance were largest⁴.
+    moment = groups.second_moment(pilot, groups.n * groups.gain / groups.largest**4)
+    weights = groups.n / _per_report(groups, moment, pilot)
+    weights = weights / weights.sum()
+    means = groups.sums / groups.n
+    mean = float((weights * means).sum())
+    inside = float(np.clip(mean, -1, 1))
+    moment = max(moment, inside**2)
+    per_report = _per_report(groups, moment, inside)
+    between = _between(moment, inside, n_users)
+    variance = (weights**2 * per_report / groups.n).sum() - between / n_users
+    distance = float((groups.n * (means - mean) ** 2 / per_report).sum())
+    return mean, max(float(variance), 0.0), between, distance
+
+
+def _per_report(groups: Groups, moment: float, mean: float) -> Floats:
+    """v_c + S², never quite zero: a budget so large that nothing is noisy, and a constant column."""
+    return np.maximum(groups.base + groups.gain * moment - mean**2, 1e-12)
+
+
+def _between(moment: float, mean: float, n_users: int) -> float:
+    """S², the variance between users, finite population."""
+    return max(moment - mean**2, 0.0) * n_users / max(n_users - 1, 1)
+
+
+def agreement(mechanisms: Sequence[NumericMechanism], tallies: Sequence[Tally], n_users: int) -> float:
+    """p-value that all classes estimate one mean: that what matters to a user does not depend on the value.
+
+    χ² of the classes' distance from their common mean, noise and sampling of users in the variance. Where it rejects,
+    `inverse-variance` is biased, and `reports` is the estimate to publish.
+    """
+    groups = Groups.of(mechanisms, tallies)
+    if groups.n.size < 2:
+        return 1.0
+    *_, distance = _inverse_variance(groups, n_users)
+    return float(chi2.sf(distance, groups.n.size - 1))

@@ -1,0 +1,54 @@
+"""What the models of spec and plan are made of: exact numbers, names and text as an author writes them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+from pldp.channels.exact import parse_ratio
+
+Ratio = Annotated[Fraction, BeforeValidator(parse_ratio), PlainSerializer(str)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+Text = Annotated[str, Field(min_length=1), AfterValidator(lambda text: _writable(text))]
+Whole = Annotated[int, BeforeValidator(lambda value: _no_truth(value))]
+Value = Annotated[
+    str,
+    Field(min_length=1, max_length=200),
+    AfterValidator(lambda text: _writable(text)),
+    BeforeValidator(lambda value: _as_text(value)),
+]
+
+
+def _as_text(value: object) -> object:
+    """YAML reads `yes` as a truth value and `1` as a number; data are text."""
+    if isinstance(value, bool) or value is None:
+        raise ValueError("must be text: put it in quotes")
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _writable(text: str) -> str:
+    """YAML's escapes can spell what no file name holds; half a character is refused by the length check before."""
+    if "\0" in text:
+        raise ValueError("must not hold the character \\0")
+    return text
+
+
+def _no_truth(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("must be a whole number")
+    return value
+
+
+class Model(BaseModel):
+    """A part of the spec."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Frozen(BaseModel):
+    """A part of the plan."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))

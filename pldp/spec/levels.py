@@ -1,0 +1,99 @@
+"""The spec's budget and levels: what users may choose, where the choice stands, and what a plan may assume of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from pldp.spec.fields import Model, Name, Ratio, Text, Whole
+
+MAX_BUDGET = 1_000
+MAX_USERS = 1_000_000_000
+
+Spend = Annotated[Ratio, Field(gt=0, le=MAX_BUDGET)]
+"""A budget. One of zero would tell nothing: leave out what it is for."""
+Share = Annotated[Ratio, Field(gt=0, le=1)]
+"""Of a budget."""
+Shares = Annotated[dict[Name, Share], Field(min_length=1, max_length=16)]
+"""What a user may choose: the share of the budget that each level spends."""
+
+
+def is_whole(shares: Iterable[Fraction]) -> bool:
+    """Whether shares sum to one, as far as a person writes decimals."""
+    return abs(sum(shares, Fraction()) - 1) <= Fraction(1, 1000)
+
+
+class Budget(Model):
+    total: Spend
+    allocation: Literal["optimal", "equal"] | dict[Name, Share] = "optimal"
+
+
+class Levels(Model):
+    """What a user may choose, and where the choice stands."""
+
+    choices: Shares = Field(default={"high": Fraction(1, 3), "mid": Fraction(1, 2), "low": Fraction(1)})
+    column: Text | dict[Name, Text] | None = None
+    assigned: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
+    missing: Name | None = None
+    visibility: Literal["public", "hidden"] = "public"
+    epsilon_p: Spend | None = None
+    max_leak: Spend | None = None
+
+    @property
+    def hidden(self) -> bool:
+        return self.visibility == "hidden"
+
+    @property
+    def strictest(self) -> str:
+        return strictest(self.choices)
+
+    @model_validator(mode="after")
+    def _placed(self) -> Self:
+        check_choices(self.choices, self.missing)
+        check_shares("assigned", self.assigned, self.choices)
+        given = (self.epsilon_p is not None, self.max_leak is not None)
+        if self.hidden and given != (True, True):
+            raise ValueError(
+                "visibility: hidden needs epsilon_p, the budget of the report about the level, and max_leak, the most "
+                "that all reports of a user may tell about it"
+            )
+        if not self.hidden and any(given):
+            raise ValueError("epsilon_p and max_leak go with visibility: hidden")
+        if self.hidden and len(self.choices) == 1:
+            raise ValueError("visibility: hidden needs at least two choices: a single level tells nothing")
+        return self
+
+
+def strictest(choices: dict[str, Fraction]) -> str:
+    return min(choices, key=lambda level: choices[level])
+
+
+def check_choices(choices: dict[str, Fraction], missing: str | None) -> None:
+    """`missing` is the level of whoever states none."""
+    if max(choices.values()) != 1:
+        raise ValueError("choices must give 1, the whole budget, to the weakest level: the rest is never spent")
+    if missing is not None and missing not in choices:
+        raise ValueError(f"missing must be one of choices (got {missing!r})")
+
+
+def check_shares(field: str, shares: dict[str, Fraction] | None, choices: dict[str, Fraction]) -> None:
+    if shares is None:
+        return
+    unknown = set(shares) - set(choices)
+    if unknown:
+        raise ValueError(f"{field} names levels that choices does not have: {', '.join(sorted(unknown))}")
+    if not is_whole(shares.values()):
+        raise ValueError(f"{field} must sum to 1 (got {float(sum(shares.values(), Fraction())):g})")
+
+
+class ExpectedUsers(Model):
+    """What the plan may assume, since it never sees the data."""
+
+    users: Annotated[Whole, Field(ge=1, lt=MAX_USERS)] = 100_000
+
+
+class Expected(ExpectedUsers):
+    levels: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None

@@ -1,0 +1,70 @@
+"""Where a release runs. It is no part of what the release is: the same one may resume elsewhere."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from pldp.spec.fields import Model, Whole
+
+THREADS, LOCAL = "threads", "local"
+MAX_WORKERS = 1024
+LEAST_MEMORY = 512 * 10**6
+LEAST_OF_ALL = 10**9
+"""Bytes of a worker, and of a process that does everything: it holds most of them before it has read anything."""
+
+_ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
+_SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,6})?) ?([MGT])(i?)B")
+_POWERS = {"M": 2, "G": 3, "T": 4}
+
+
+def _place(value: Any) -> Any:
+    """A local cluster, or the address of a scheduler."""
+    if value is None or value == LOCAL:
+        return value
+    found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    if found is None or not 1 <= int(found[3]) <= 65535:
+        raise ValueError("must be local, or the address of a scheduler such as tcp://10.0.0.5:8786 or tls://host:8786")
+    return value
+
+
+def _bytes(value: Any) -> Any:
+    """A size as people write it."""
+    if value is None:
+        return value
+    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    size = 0 if found is None else int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2]])
+    if size < LEAST_MEMORY:
+        raise ValueError(f"must be a size of at least {LEAST_MEMORY // 10**6} MB, such as 512 MB or 2 GB")
+    return size
+
+
+class Runner(Model):
+    """Threads of this process, unless `dask` names a cluster: `local`, or the address of one that runs already."""
+
+    dask: Annotated[str | None, BeforeValidator(_place)] = None
+    workers: Annotated[Whole, Field(ge=1, le=MAX_WORKERS)] | None = None
+    """Processes of a local cluster; None for one a core."""
+    memory: Annotated[int | None, BeforeValidator(_bytes)] = None
+    """What a process may hold: this one with threads, each worker with dask. Partitions are sized by it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_a_word(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            if value != THREADS:
+                raise ValueError("must be threads, or a mapping such as {dask: local}")
+            return {}
+        return value
+
+    @model_validator(mode="after")
+    def _counted(self) -> Self:
+        if self.dask is None and self.memory is not None and self.memory < LEAST_OF_ALL:
+            raise ValueError(
+                f"memory must be at least {LEAST_OF_ALL // 10**9} GB with threads, which share one process"
+            )
+        if self.dask != LOCAL and self.workers is not None:
+            raise ValueError("workers goes with dask: local; threads fill the cores, a running cluster has its workers")
+        return self

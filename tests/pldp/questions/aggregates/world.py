@@ -1,0 +1,78 @@
+"""Catalogues and profiles that the tests of aggregates share."""
+
+from __future__ import annotations
+
+import gzip
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from pldp.questions.aggregates.budgets import TICK_BITS
+from pldp.questions.aggregates.catalogue import Catalogue, Units
+
+MOVIES = Path(__file__).parents[4] / "shared" / "data" / "ml-1m_movies.dat.gz"
+TICK = Fraction(1, 1 << TICK_BITS)
+
+MATRICES = st.integers(1, 4).flatmap(
+    lambda width: st.lists(
+        st.lists(st.integers(0, 2), min_size=width, max_size=width).filter(any), min_size=1, max_size=7
+    ).filter(lambda rows: all(map(any, zip(*rows, strict=True))))
+)
+"""Small item × attribute matrices: no empty row, no empty column."""
+
+
+def names(width: int) -> list[str]:
+    return [f"a{column}" for column in range(width)]
+
+
+def catalogue(rows: list[list[int]]) -> Catalogue:
+    return Catalogue.from_dense(names(len(rows[0])), np.array(rows))
+
+
+@lru_cache
+def _movie_genres() -> tuple[tuple[str, ...], NDArray[np.uint8]]:
+    with gzip.open(MOVIES, "rt", encoding="latin-1") as lines:
+        genres = [line.rstrip("\n").split("::")[2].split("|") for line in lines]
+    attributes = tuple(sorted({genre for own in genres for genre in own}))
+    matrix = np.zeros((len(genres), len(attributes)), dtype=np.uint8)
+    for item, own in enumerate(genres):
+        matrix[item, [attributes.index(genre) for genre in own]] = 1
+    return attributes, matrix
+
+
+def movies() -> tuple[tuple[str, ...], NDArray[np.uint8]]:
+    """MovieLens-1M: genres and the item × genre matrix."""
+    if not MOVIES.exists():
+        pytest.skip("MovieLens-1M (shared/data/ml-1m_movies.dat.gz) is not beside the repository")
+    return _movie_genres()
+
+
+@lru_cache
+def movie_like(seed: int = 0) -> Catalogue:
+    """As MovieLens, made up: 18 attributes, one to six of them an item, some far more common than others."""
+    rng = np.random.default_rng(seed)
+    rows = np.zeros((150, 18), dtype=np.uint8)
+    for row in rows:
+        row[rng.choice(18, rng.integers(1, 7), replace=False, p=_zipf(18))] = 1
+    rows[:18] |= np.eye(18, dtype=np.uint8)
+    return Catalogue.from_dense(names(18), rows)
+
+
+def _zipf(size: int) -> NDArray[np.float64]:
+    weights = 1 / np.arange(1.0, size + 1)
+    return weights / weights.sum()
+
+
+def dirichlet(n_profiles: int, width: int, seed: int, *, tiny: bool = False) -> Units:
+    """Budgets with Σ t = 1, in ticks; `tiny` brings every third one down to 1e-6 … 0.1 of its share."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.ones(width), n_profiles)
+    if tiny:
+        shares[:, ::3] = 10 ** rng.uniform(-6, -1, shares[:, ::3].shape)
+        shares /= shares.sum(axis=1, keepdims=True)
+    return np.maximum((shares * (1 << TICK_BITS)).astype(np.int64), 1 << 12)

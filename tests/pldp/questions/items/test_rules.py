@@ -1,0 +1,82 @@
+"""Association rules: confidence, and its error by repetition."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from scipy.stats import chi2
+
+from pldp.channels.randomness import Keystream
+from pldp.questions.items.channels import ItemChannels
+from pldp.questions.items.mining import Search, mine
+from pldp.questions.items.rules import Rules, rules
+from tests.pldp.questions.items.world import EPSILON, columns, skewed, symmetric, true_support
+from tests.pldp.world import ALPHA, z_bound
+
+REPEATS = 300
+SEARCH = Search(0.01, 3, reach=60)
+
+
+def _rule(found: tuple[Rules, ...], left: tuple[int, ...], right: tuple[int, ...]) -> tuple[float, float]:
+    for level in found:
+        for number in range(len(level.items)):
+            if level.sides(number) == (left, right):
+                return float(level.confidence[number]), float(level.standard_error[number])
+    return np.nan, np.nan
+
+
+def test_without_noise_confidence_is_exact() -> None:
+    table = skewed(500, 4, 8)
+    channels = symmetric(4, 1.0)
+    found = rules(mine(columns(table).count, 500, channels, Search(0.01, 3)), 500, channels, SEARCH)
+    assert found
+    for level in found:
+        for number in range(len(level.items)):
+            left, right = level.sides(number)
+            whole = tuple(sorted(left + right))
+            np.testing.assert_allclose(level.confidence[number], true_support(table, whole) / true_support(table, left))
+            np.testing.assert_allclose(level.support[number], true_support(table, whole))
+            assert level.standard_error[number] < 1e-7
+
+
+def _confidences(drawn: ItemChannels, channels: ItemChannels, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    table, stream = skewed(6000, 3, 7), Keystream.seeded(seed, "rules")
+    out = []
+    for _ in range(REPEATS):
+        reports = drawn.perturb(columns(table), stream)
+        found = rules(mine(reports.count, 6000, channels, SEARCH), 6000, channels, SEARCH)
+        out.append([_rule(found, (0,), (2,)), _rule(found, (0, 2), (1,))])
+    values = np.array(out)
+    return values[..., 0], values[..., 1]
+
+
+def test_confidence_has_the_error_it_states(seed: int) -> None:
+    table = skewed(6000, 3, 7)
+    channels, wrong = (ItemChannels.aprr((1, 2, 1), 5, EPSILON * factor) for factor in (1, Fraction(11, 10)))
+    truth = np.array([
+        true_support(table, (0, 2)) / true_support(table, (0,)),
+        true_support(table, (0, 1, 2)) / true_support(table, (0, 2)),
+    ])  # fmt: skip
+    confidence, error = _confidences(channels, channels, seed)
+    mean_square = (error**2).mean(axis=0)
+    # A ratio's own bias is of the order of its variance, far below the tolerance.
+    assert (
+        np.abs(confidence.mean(axis=0) - truth) < z_bound(2) * np.sqrt(mean_square / REPEATS) + 2 * mean_square
+    ).all()
+    spread = ((confidence - truth) ** 2).sum(axis=0) / mean_square
+    # First order in the noise, so the bound of chi squared is widened by a tenth.
+    assert (spread < 1.1 * chi2.isf(ALPHA / 4, REPEATS)).all()
+    assert (spread > chi2.ppf(ALPHA / 4, REPEATS) / 1.1).all()
+    shifted, _ = _confidences(wrong, channels, seed)
+    assert (np.abs(shifted.mean(axis=0) - truth) > z_bound(2) * np.sqrt(mean_square / REPEATS) + 2 * mean_square).any()
+
+
+def test_an_antecedent_lost_in_noise_has_no_confidence() -> None:
+    table = skewed(300, 3, 7)
+    channels = symmetric(3, 0.52)
+    reports = channels.perturb(columns(table), Keystream.seeded(1))
+    found = rules(mine(reports.count, 300, channels, Search(0.001, 2, reach=60)), 300, channels, SEARCH)
+    for level in found:
+        assert np.isnan(level.confidence).all()
+        assert np.isnan(level.standard_error).all()
