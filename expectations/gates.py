@@ -27,7 +27,7 @@ from pldp.expectations.shared import (
     partitions_once,
     tails,
 )
-from pldp.questions.histograms.checks import unbiasedness
+from pldp.estimate.checks import unbiasedness
 from pldp.questions.histograms.hidden import moment_test
 from pldp.questions.histograms.plan import FAMILY, Plan
 from pldp.questions.numbers.estimate import Distribution

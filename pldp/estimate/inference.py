@@ -22,7 +22,7 @@ from pldp.estimate.likelihood import Likelihood
 from pldp.estimate.op import DEFAULT_STEPS, perturbation_method, smallest_maximum
 from pldp.estimate.postprocess import postprocess, project_to_simplex
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
-from pldp.questions.histograms.checks import homogeneity
+from pldp.estimate.checks import homogeneity
 
 REPEATS = 200
 RELIABLE = 3.0

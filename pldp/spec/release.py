@@ -8,7 +8,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from pldp.questions.histograms.spec import MAX_VALUES, Binned, Category, Cells, Crosstab, Mechanism, check_assumed
+from pldp.questions.histograms.spec import (
+    MAX_VALUES,
+    Binned,
+    Category,
+    Cells,
+    Crosstab,
+    Mechanism,
+    Method,
+    check_assumed,
+)
 from pldp.questions.numbers.spec import Number, Numbers
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Text, Whole
@@ -19,6 +28,7 @@ from pldp.spec.source import Source
 
 CROSS = " × "
 PUBLIC_METHODS = ("sum", "oc", "oc+", "op", "op-exact", "em")
+LINEAR = ("sum", "oc", "oc+", "auem", "self-calibrated")
 HIDDEN_METHODS = ("em", "auem", "self-calibrated", "emoa-paper")
 
 
@@ -50,9 +60,10 @@ class Reference(Model):
 
 
 class Combination(Model):
-    """`method` is oc+ unless given, em where levels are hidden."""
+    """`method` gives the published answer: oc+ unless stated, em where levels are hidden. `also` stand beside it."""
 
-    method: Literal["sum", "oc", "oc+", "op", "op-exact", "em", "auem", "self-calibrated", "emoa-paper"] | None = None
+    method: Method | None = None
+    also: Annotated[tuple[Method, ...], Field(max_length=8)] = ()
     disagreement: Literal["sum", "refuse"] = "sum"
     alpha: Annotated[float, Field(gt=0, le=0.2)] = 1e-3
     reference: Reference | None = None
@@ -61,8 +72,11 @@ class Combination(Model):
 
     @model_validator(mode="after")
     def _referenced(self) -> Self:
-        if self.method in ("op", "op-exact") and self.reference is None:
-            raise ValueError(f"method {self.method} needs a reference: public, previous, or truth in an evaluation")
+        if len({self.method, *self.also}) != 1 + len(self.also):
+            raise ValueError("also must name other methods than method, each once")
+        for method in (self.method, *self.also):
+            if method in ("op", "op-exact") and self.reference is None:
+                raise ValueError(f"method {method} needs a reference: public, previous, or truth in an evaluation")
         return self
 
 
@@ -129,6 +143,10 @@ class Spec(Model):
         """Its values, the last part running fastest."""
         return tuple(CROSS.join(cell) for cell in product(*(part.values for part in self.parts(attribute))))
 
+    def methods_of(self, attribute: Cells | Crosstab) -> tuple[str, ...]:
+        """How its levels are combined, the published answer first: its own methods, else the spec's."""
+        return attribute.methods or (self.method, *self.combination.also)
+
     def mechanism_of(self, attribute: Cells | Crosstab) -> str:
         """Its own, else the spec's."""
         return attribute.mechanism or self.mechanism
@@ -178,21 +196,31 @@ class Spec(Model):
                 "levels.column must be one column for all attributes where levels are hidden and attributes are "
                 "crossed: a cross-tab's reports would tell about several levels"
             )
-        known = HIDDEN_METHODS if self.levels.hidden else PUBLIC_METHODS
-        if self.method not in known:
-            raise ValueError(
-                f"combination.method must be one of {', '.join(known)} with levels.visibility: "
-                f"{self.levels.visibility} (got {self.method!r})"
-            )
-        small = [a.name for a in self.published if len(self.labels(a)) < 3]
-        if self.method == "self-calibrated" and small:
-            raise ValueError(
-                "combination.method: self-calibrated needs attributes of at least 3 values: of 2, the sum of the "
-                f"support tells nothing about the noise ({', '.join(small)}). Use em or auem"
-            )
-        if self.postprocess == "base-cut" and self.method not in ("sum", "oc", "oc+", "auem", "self-calibrated"):
-            raise ValueError(f"postprocess: base-cut does not go with combination.method {self.method!r}")
+        self._check_methods()
         return self
+
+    def _check_methods(self) -> None:
+        known = HIDDEN_METHODS if self.levels.hidden else PUBLIC_METHODS
+        for attribute in self.published:
+            own = attribute.methods or ()
+            if len(set(own)) != len(own):
+                raise ValueError(f"attributes: {attribute.name}.methods must differ from each other")
+            for place, method in enumerate(self.methods_of(attribute)):
+                field = f"attributes: {attribute.name}.methods" if own else "combination." + ("also" if place else "method")
+                if method not in known:
+                    raise ValueError(
+                        f"{field} must be one of {', '.join(known)} with levels.visibility: "
+                        f"{self.levels.visibility} (got {method!r})"
+                    )
+                if method in ("op", "op-exact") and self.combination.reference is None:
+                    raise ValueError(f"{field}: {method} needs combination.reference")
+                if method == "self-calibrated" and len(self.labels(attribute)) < 3:
+                    raise ValueError(
+                        f"{field}: self-calibrated needs attributes of at least 3 values: of 2, the sum of the "
+                        f"support tells nothing about the noise ({attribute.name}). Use em or auem"
+                    )
+                if self.postprocess == "base-cut" and method not in LINEAR:
+                    raise ValueError(f"postprocess: base-cut does not go with {field} {method!r}")
 
     def _check_numbers(self) -> None:
         if not self.number_attributes:

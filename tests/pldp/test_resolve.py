@@ -15,7 +15,7 @@ from pldp.channels.registry import PROTOCOLS
 from pldp.estimate.combine import combine_linear, estimate_levels
 from pldp.estimate.inference import Recipe, estimate_histogram
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
-from pldp.questions.histograms.checks import homogeneity
+from pldp.estimate.checks import homogeneity
 from pldp.questions.histograms.plan import Plan
 from pldp.questions.histograms.resolve import make_plan
 from tests.pldp.specs import make_spec

@@ -119,11 +119,11 @@ def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> t
     )
 
 
-def worst_error(plan: Plan, users: int | None = None) -> float:
+def worst_error(plan: Histograms, users: int | None = None) -> float:
     return largest_error(plan, users)[1]
 
 
-def largest_error(plan: Plan, users: int | None = None) -> tuple[str, float]:
+def largest_error(plan: Histograms, users: int | None = None) -> tuple[str, float]:
     """The attribute of the largest typical standard error, and that error, before post-processing.
 
     Of `oc+` where the method has no formula; where levels are hidden, of the method or else of `auem`. The error of a
@@ -144,7 +144,7 @@ def largest_error(plan: Plan, users: int | None = None) -> tuple[str, float]:
     return max(errors.items(), key=lambda found: found[1])
 
 
-def users_for(plan: Plan, target: float) -> int | None:
+def users_for(plan: Histograms, target: float) -> int | None:
     """The fewest users that reach the target at this budget."""
     low, high = len(plan.levels), _MOST_USERS
     if worst_error(plan, high) > target:

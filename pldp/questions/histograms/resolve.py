@@ -1,4 +1,4 @@
-"""From spec to plan: who spends what on which mechanism. It sees only the spec."""
+"""From a spec to its histograms: who spends what on which mechanism. It sees only the spec."""
 
 from __future__ import annotations
 
@@ -9,75 +9,62 @@ from fractions import Fraction
 import numpy as np
 
 from pldp.channels.choice import AUTO, Candidate, candidates, choose
-from pldp.channels.exact import BITS, SCALE, log_above, within
+from pldp.channels.exact import log_above, within
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Floats
 from pldp.channels.registry import PROTOCOLS
 from pldp.estimate.inference import Recipe
 from pldp.estimate.likelihood import MOST_VALUES
 from pldp.privacy.leak import level_leak
-from pldp.questions.histograms.budgets import budgets_of
-from pldp.questions.histograms.plan import FAMILY, AttributePlan, HiddenPlan, LevelPlan, Plan
+from pldp.questions.histograms.plan import AttributePlan, HiddenPlan, LevelPlan
+from pldp.questions.histograms.question import Histograms
+from pldp.questions.histograms.reports import LIKELIHOODS
 from pldp.questions.histograms.spec import Binned, Cells, Crosstab
-from pldp.questions.numbers.resolve import plan_numbers
-from pldp.questions.numbers.spec import Numbers
 from pldp.spec.release import Spec
 
 _RAISE = "Raise it, or the smallest share that it is cut by"
 
 
-def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
-    """Resolve a spec; `total` overrides its budget when a target error is being sought."""
-    total = total or spec.budget.total
-    if total * SCALE < 1:
-        # No threshold of a mechanism can express it, and doubles would underflow on the way there.
-        raise ValueError(f"budget.total: a budget below 2^-{BITS} is too small to leave any signal. {_RAISE}")
-    published = spec.published
-    budgets, for_numbers = budgets_of(spec, total)
+def make_histograms(
+    spec: Spec, total: Fraction, budgets: Sequence[Fraction], recipe: Recipe, tested: int
+) -> Histograms:
+    """The histograms of a spec on these budgets, which are their shares of the total."""
     _refuse_large(spec)
     choices = strictest_first(spec)
-    shares = spec.expected.levels or spec.levels.assigned or dict.fromkeys(choices, Fraction(1, len(choices)))
-    plan = Plan(
-        name=spec.name,
+    plan = Histograms(
         total=total,
         levels=tuple(choices),
         attributes=tuple(
-            _attribute_plan(spec, attribute, budget) for attribute, budget in zip(published, budgets, strict=True)
+            _attribute_plan(spec, attribute, budget) for attribute, budget in zip(spec.published, budgets, strict=True)
         ),
-        recipe=Recipe(
-            method=spec.method,
-            postprocess=spec.postprocess,
-            disagreement=spec.combination.disagreement,
-            # A fallback costs only precision, so it may come early; a refusal shares the gates' false alarms.
-            alpha=spec.combination.alpha if spec.combination.disagreement == "sum" else FAMILY / 2 / _results(spec),
-            confidence=spec.intervals.confidence,
-            population=spec.intervals.target == "population",
-            steps=spec.combination.steps,
-            sum_to_one=spec.combination.sum_to_one,
-        ),
+        recipe=recipe,
+        tested=tested,
         expected_users=spec.expected.users,
-        expected_shares=tuple(float(shares.get(level, 0)) for level in choices),
-        minimum_users=spec.gates.minimum_users,
+        expected_shares=expected_shares(spec),
         one_level_for_all=not isinstance(spec.levels.column, dict),
         hidden=_hidden(spec),
-        numbers=None
-        if for_numbers is None
-        else plan_numbers(spec.number_attributes, spec.numbers or Numbers(), for_numbers, choices),
-        perturbed_by="vault" if spec.source.reports is None else "clients",
     )
     return plan if plan.hidden is None else _within_leak(plan, plan.hidden, spec)
 
 
+def expected_shares(spec: Spec) -> tuple[float, ...]:
+    """Of the levels, from the strictest to the weakest: stated, or equal."""
+    choices = strictest_first(spec)
+    shares = spec.expected.levels or spec.levels.assigned or dict.fromkeys(choices, Fraction(1, len(choices)))
+    return tuple(float(shares.get(level, 0)) for level in choices)
+
+
 def _refuse_large(spec: Spec) -> None:
-    large = [a.name for a in spec.published if len(spec.labels(a)) > MOST_VALUES]
-    if spec.method in ("em", "emoa-paper") and large:
-        raise ValueError(
-            f"combination.method: {spec.method} takes attributes of at most {MOST_VALUES:,} values "
-            f"({', '.join(large)}). Use {'auem' if spec.levels.hidden else 'oc+'}"
-        )
+    for attribute in spec.published:
+        climbed = [method for method in spec.methods_of(attribute) if method in LIKELIHOODS]
+        if climbed and len(spec.labels(attribute)) > MOST_VALUES:
+            raise ValueError(
+                f"combination.method: {climbed[0]} takes attributes of at most {MOST_VALUES:,} values "
+                f"({attribute.name}). Use {'auem' if spec.levels.hidden else 'oc+'}"
+            )
 
 
-def _within_leak(plan: Plan, hidden: HiddenPlan, spec: Spec) -> Plan:
+def _within_leak(plan: Histograms, hidden: HiddenPlan, spec: Spec) -> Histograms:
     """Hidden levels: the most precise protocols if all reports of a user together stay within the bound, else those
     that tell least."""
     if within(plan.leak() or Fraction(1), hidden.max_leak):
@@ -108,11 +95,6 @@ def _hidden(spec: Spec) -> HiddenPlan | None:
     return HiddenPlan(budget=spec.levels.epsilon_p, parameters=asdict(protocol), max_leak=spec.levels.max_leak)
 
 
-def _results(spec: Spec) -> int:
-    """How many attributes are tested for agreement."""
-    return len(spec.published) + len(spec.number_attributes)
-
-
 def strictest_first(spec: Spec) -> dict[str, Fraction]:
     return dict(sorted(spec.levels.choices.items(), key=lambda choice: choice[1]))
 
@@ -122,7 +104,7 @@ def considered(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fracti
 
     Hidden levels ask for reports that look alike at every level, and leave out what alone would tell too much of it.
     """
-    barred = _barred(spec, spec.mechanism_of(attribute))
+    barred = _barred(spec, attribute)
     found = candidates(len(spec.labels(attribute)), budgets, frequencies(spec, attribute), barred, spec.report_bytes)
     hidden = _hidden(spec)
     if hidden is None:
@@ -130,14 +112,16 @@ def considered(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fracti
     return tuple(_leak_checked(candidate, hidden) for candidate in found)
 
 
-def _barred(spec: Spec, wanted: str) -> dict[str, str]:
+def _barred(spec: Spec, attribute: Cells | Crosstab) -> dict[str, str]:
     """Which protocols may not be chosen, and why."""
+    wanted = spec.mechanism_of(attribute)
+    bound = [method for method in spec.methods_of(attribute) if method in ("self-calibrated", "emoa-paper")]
     reasons = {}
     for name, kind in PROTOCOLS.items():
         if spec.levels.hidden and not kind.level_free:
             reasons[name] = "its reports would give the hidden level away"
-        elif spec.method in ("self-calibrated", "emoa-paper") and name != "brr":
-            reasons[name] = f"method {spec.method} takes brr"
+        elif bound and name != "brr":
+            reasons[name] = f"method {bound[0]} takes brr"
         elif wanted not in (AUTO, name):
             reasons[name] = f"the spec asks for {wanted}"
     return reasons
@@ -200,4 +184,5 @@ def _attribute_plan(
         assumed=tuple(frequencies(spec, attribute).tolist()),
         edges=attribute.cuts if isinstance(attribute, Binned) else (),
         probabilities=attribute.quantiles if isinstance(attribute, Binned) else (),
+        methods=spec.methods_of(attribute),
     )

@@ -17,6 +17,7 @@ from pldp.spec.levels import is_whole
 
 MAX_VALUES = 10_000
 
+Method = Literal["sum", "oc", "oc+", "op", "op-exact", "em", "auem", "self-calibrated", "emoa-paper"]
 Mechanism = Literal["auto", "krr", "brr", "oue", "olh", "subset"]
 
 
@@ -31,6 +32,7 @@ class Category(Model):
     other: Value | None = None
     assumed: tuple[Ratio, ...] | None = None
     mechanism: Mechanism | None = None
+    methods: Annotated[tuple[Method, ...], Field(min_length=1, max_length=8)] | None = None
     only_in_crosstabs: bool = False
 
     @model_validator(mode="after")
@@ -61,6 +63,7 @@ class Binned(Model):
     quantiles: Probabilities = ()
     assumed: tuple[Ratio, ...] | None = None
     mechanism: Mechanism | None = None
+    methods: Annotated[tuple[Method, ...], Field(min_length=1, max_length=8)] | None = None
     only_in_crosstabs: bool = False
 
     @cached_property
@@ -109,6 +112,7 @@ class Crosstab(Model):
     of: Annotated[tuple[Name, ...], Field(min_length=2, max_length=4)]
     assumed: tuple[Ratio, ...] | None = None
     mechanism: Mechanism | None = None
+    methods: Annotated[tuple[Method, ...], Field(min_length=1, max_length=8)] | None = None
 
 
 def check_assumed(assumed: tuple[Fraction, ...] | None, size: int) -> None:

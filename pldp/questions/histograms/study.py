@@ -14,7 +14,7 @@ from pldp.estimate.comparators import apldp, apldp_protocols, rcf, uniform_proto
 from pldp.estimate.inference import Recipe, apply
 from pldp.estimate.postprocess import postprocess
 from pldp.estimate.simulate import draw_levels, draw_support
-from pldp.questions.histograms.checks import homogeneity, unbiasedness
+from pldp.estimate.checks import homogeneity, unbiasedness
 from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.histograms.predict import predict_linear
 
@@ -40,7 +40,7 @@ class MethodStudy:
 
 
 @dataclass(frozen=True)
-class Study:
+class AttributeStudy:
     methods: tuple[MethodStudy, ...]
     unbiasedness_rate: float
     """Share of repetitions in which the unbiasedness test of the recipe's unbiased estimate fired."""
@@ -111,7 +111,7 @@ def study_attribute(
     *,
     keep_levels: bool = False,
     alpha: float = 0.01,
-) -> Study:
+) -> AttributeStudy:
     """Draw the support `repeats` times and estimate by every method; `level_counts` is the truth, (level, value).
 
     Unless `keep_levels`, each repetition deals the same users out to the levels afresh: the plan's assumption.
@@ -152,7 +152,7 @@ def study_attribute(
             errors[_OP_EXACT].add(apply("op-exact", plain, few, truth) - truth, None, z)
         done += batch
     predicted = {method: predict_linear(attribute, method, sizes, truth) for method in LINEAR_METHODS}
-    return Study(
+    return AttributeStudy(
         methods=tuple(errors[name].study(name, n_users, predicted.get(name)) for name in names),
         unbiasedness_rate=fired / repeats,
         disagreement_rate=disagreed / repeats,

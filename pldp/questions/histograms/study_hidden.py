@@ -20,7 +20,7 @@ from pldp.estimate.simulate import draw_levels, draw_support
 from pldp.questions.histograms.hidden import moment_test
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 from pldp.questions.histograms.predict import predict_hidden
-from pldp.questions.histograms.study import BATCH_CELLS, Errors, Study
+from pldp.questions.histograms.study import BATCH_CELLS, Errors, AttributeStudy
 
 EM_REPEATS = 200
 """`em` climbs a likelihood a repetition, so it runs on the first few only."""
@@ -38,7 +38,7 @@ def study_hidden(
     *,
     keep_levels: bool = False,
     alpha: float = 0.01,
-) -> Study:
+) -> AttributeStudy:
     """As `study_attribute`: `level_counts` is the truth, (level, value). Nothing is tested for agreement."""
     counts, sizes = level_counts.sum(axis=0), level_counts.sum(axis=1)
     truth = counts / counts.sum()
@@ -65,7 +65,7 @@ def study_hidden(
                     errors[name].add(found - truth, None, z)
         done += batch
     predicted = predict_hidden(attribute, hidden, sizes, truth)
-    return Study(
+    return AttributeStudy(
         methods=tuple(errors[name].study(name, int(counts.sum()), predicted.get(name)) for name in methods),
         unbiasedness_rate=fired / repeats,
         disagreement_rate=0.0,

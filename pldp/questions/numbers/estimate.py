@@ -9,7 +9,7 @@ choice depends on the value; where the classes disagree it is not used.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,6 +55,34 @@ class Distribution:
     frequency: Floats
     standard_error: Floats
     n_reports: int
+
+
+@dataclass(frozen=True)
+class NumbersResult:
+    """Everything about numbers that comes before the gates; `counts` and `users` by level."""
+
+    counts: tuple[NumberCounts, ...]
+    users: tuple[int, ...]
+    means: tuple[NumberMean, ...]
+    quantiles: tuple[Distribution, ...]
+
+
+def estimate(
+    plan: NumbersPlan,
+    recipe: Recipe,
+    counts: Sequence[NumberCounts],
+    generator: Callable[[str], np.random.Generator],
+) -> NumbersResult:
+    """Means and quantiles of every attribute that has them, from the counts of every level.
+
+    The bootstrap behind quantiles simulates from what the reports tell, so its generator needs no secret.
+    """
+    quantiles = tuple(
+        estimate_quantiles(plan, counts, i, recipe, generator(f"{question.attribute} quantiles"))
+        for i, question in enumerate(plan.questions)
+        if question.kind == DISTRIBUTION
+    )
+    return NumbersResult(tuple(counts), users_of(plan, counts), estimate_means(plan, counts, recipe), quantiles)
 
 
 def users_of(plan: NumbersPlan, counts: Sequence[NumberCounts]) -> tuple[int, ...]:

@@ -1,11 +1,11 @@
-"""The gate against reports that nobody who kept to the plan can have sent."""
+"""The gate of histograms against reports that nobody who kept to the plan can have sent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.hidden import level_shares
 from pldp.estimate.honest import hidden_tails, support_reach, support_tails
 from pldp.estimate.postprocess import project_to_simplex
-from pldp.expectations.gate import Gate
-from pldp.expectations.shared import tails
-from pldp.questions.histograms.plan import FAMILY, AttributePlan, Plan
-from pldp.tasks.count import Support
+from pldp.questions.gate import FAMILY, Gate, tails
+from pldp.questions.histograms.plan import AttributePlan
+from pldp.questions.histograms.reports import Support
+
+if TYPE_CHECKING:
+    from pldp.questions.histograms.question import Histograms
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class _Hidden(_Supports):
         return self.estimate(int(passing.max() if estimate > 0.5 else passing.min()))
 
 
-def estimates_possible(plan: Plan, supports: tuple[Support, ...]) -> Gate:
+def estimates_possible(plan: Histograms, supports: tuple[Support, ...]) -> Gate:
     """The sum of k-RR's estimates is one whatever stands in the reports; a single estimate can still be impossible.
 
     Shown are the most improbable estimate and the last one that would have passed in its place.
@@ -97,7 +99,7 @@ def estimates_possible(plan: Plan, supports: tuple[Support, ...]) -> Gate:
     return replace(gate, observed=observed, bound=level.last_passing(observed, gate.bound))
 
 
-def _by_level(plan: Plan, attribute: AttributePlan, support: Support) -> Iterator[_Supports]:
+def _by_level(plan: Histograms, attribute: AttributePlan, support: Support) -> Iterator[_Supports]:
     protocols = attribute.protocols
     if plan.hidden is None:
         for counts, n, protocol in zip(support.counts, support.n, protocols, strict=True):

@@ -1,0 +1,138 @@
+"""The histograms of a release as one question: categories, binned numbers and cross-tabs of the same people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+
+from pldp.channels.protocol import Counts
+from pldp.channels.randomness import Keystream
+from pldp.estimate.inference import Histogram, Recipe
+from pldp.estimate.simulate import whole_counts
+from pldp.privacy.leak import level_leak
+from pldp.questions.gate import Gate
+from pldp.questions.histograms.combine import HistogramsResult, combine, conclude
+from pldp.questions.histograms.gates import gates
+from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
+from pldp.questions.histograms.reports import HistogramTally, draw, tally
+from pldp.questions.histograms.tables import budgets, tables
+from pldp.questions.question import Columns, Evidence, Question, Reports, Rows, Sheet, Tallies
+from pldp.spec.fields import Ratio
+
+
+class Histograms(Question):
+    kind: Literal["histograms"] = "histograms"
+    total: Ratio
+    """The budget of the whole release, of which the attributes have shares."""
+    levels: tuple[str, ...]
+    """From the strictest to the weakest."""
+    attributes: tuple[AttributePlan, ...]
+    recipe: Recipe
+    """How the levels of an attribute are combined; `method` is the default answer."""
+    tested: int
+    """How many results of the whole release share the false alarms of the test for agreement."""
+    expected_users: int
+    expected_shares: tuple[float, ...]
+    one_level_for_all: bool
+    hidden: HiddenPlan | None = None
+    """Where levels are hidden: one protocol per attribute, one unordered file of reports, nothing by level."""
+
+    @property
+    def cells(self) -> int:
+        return sum(len(attribute.values) for attribute in self.attributes)
+
+    @property
+    def granted(self) -> Fraction:
+        return sum((attribute.budget for attribute in self.attributes), Fraction(0))
+
+    @property
+    def worst_total(self) -> Fraction:
+        """mpldp Theorem 5: a user may choose the weakest level everywhere."""
+        return sum((max(level.budget for level in a.levels) for a in self.attributes), Fraction(0))
+
+    def spends(self) -> list[tuple[Fraction, Fraction]]:
+        spent = [(level.protocol.worst_ratio, level.budget) for a in self.attributes for level in a.levels]
+        if self.hidden is not None:
+            spent.append((self.hidden.protocol.worst_ratio, self.hidden.budget))
+        return spent
+
+    def leak(self, attributes: Sequence[AttributePlan] | None = None) -> Fraction | None:
+        """What reports tell about the level, as the worst ratio of probabilities at one value; None where public.
+
+        Of these attributes together with one report about the level; of all reports of a user, unless they are given.
+        Where attributes have levels of their own, people may choose alike everywhere: the leaks multiply.
+        """
+        if self.hidden is None:
+            return None
+        ruled = [[a] for a in self.attributes] if not self.one_level_for_all else [list(self.attributes)]
+        groups = ruled if attributes is None else [list(attributes)]
+        leaks = [level_leak([a.protocols for a in group], self.hidden.protocol) for group in groups]
+        bounded = [leak for leak in leaks if leak is not None]
+        if len(bounded) < len(leaks):
+            raise ValueError("hidden levels need one protocol and alphabet an attribute")
+        return prod(bounded, start=Fraction(1))
+
+    def expected_sizes(self, users: int | None = None) -> Counts:
+        return whole_counts(np.asarray(self.expected_shares), users or self.expected_users)
+
+    def choice_field(self, attribute: int) -> str:
+        """The vault's column with the level that rules an attribute."""
+        return f"level_{0 if self.one_level_for_all else attribute}"
+
+    @cached_property
+    def places(self) -> dict[str, tuple[int, int | None]]:
+        """Attribute and level (None for hidden ones) of every sheet, by its path; the level's own sheets have neither."""
+        if self.hidden is not None:
+            return {f"attribute={a.name}": (i, None) for i, a in enumerate(self.attributes)}
+        return {
+            f"attribute={a.name}/level={level}": (i, code)
+            for i, a in enumerate(self.attributes)
+            for code, level in enumerate(self.levels)
+        }
+
+    def sheets(self) -> tuple[Sheet, ...]:
+        return tuple(self._sheet(path, *place) for path, place in self.places.items())
+
+    def _sheet(self, path: str, attribute: int, level: int | None) -> Sheet:
+        name, field = self.attributes[attribute].name, self.choice_field(attribute)
+        if level is not None:
+            chosen = self.levels[level]
+            return Sheet(path, (f"value_{attribute}",), (name, chosen), chosen, field, level)
+        ruled = "" if self.one_level_for_all else name
+        about = Sheet(f"levels={ruled}" if ruled else "levels", (field,), ("levels", ruled))
+        return Sheet(path, (f"value_{attribute}", field), (name, "hidden"), beside=about)
+
+    def draw(self, sheet: Sheet, rows: Columns, stream: Keystream, adapted: bytes | None) -> Columns:
+        return draw(self, sheet, rows, stream)
+
+    def tally(self, sheet: Sheet, reports: Columns) -> HistogramTally:
+        return tally(self, sheet, reports)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """All that any attribute names; the default answer first."""
+        named = (method for attribute in self.attributes for method in attribute.methods)
+        return tuple(dict.fromkeys((self.recipe.method, *named)))
+
+    def methods_of(self, attribute: AttributePlan) -> tuple[str, ...]:
+        return attribute.methods or (self.recipe.method,)
+
+    def combine(self, method: str, tallies: Tallies, reports: Reports) -> dict[str, Histogram]:
+        return combine(self, method, tallies, reports)
+
+    def conclude(self, tallies: Tallies, estimates: Mapping[str, Any]) -> HistogramsResult:
+        return conclude(self, tallies, estimates)
+
+    def tables(self, result: HistogramsResult) -> dict[str, Rows]:
+        return tables(self, result)
+
+    def budgets(self, result: HistogramsResult | None) -> Rows:
+        return budgets(self, result)
+
+    def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
+        return gates(self, evidence)

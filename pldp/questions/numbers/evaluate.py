@@ -1,0 +1,114 @@
+"""Means and quantiles beside the truth, for evaluations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pldp.channels.numeric.domain import CODES
+from pldp.questions.numbers.estimate import NumbersResult
+from pldp.questions.numbers.plan import MEAN
+from pldp.questions.numbers.study import study_means
+from pldp.questions.numbers.tables import mean_rows, quantile_rows
+from pldp.questions.question import Partitions, Repeats, Rows
+from pldp.questions.rows import joined, stacked
+
+if TYPE_CHECKING:
+    from pldp.questions.numbers.question import Numbers
+
+REPEATS = 1000
+STUDIED_CODES = 1 << 24
+"""Numbers held at a time for repeated draws; of more people, those that come first in the order of the hash."""
+_HALF = 16
+"""Quantiles are found by the upper half of a code's 32 bits first, then by the lower half within it."""
+
+
+@dataclass(frozen=True)
+class NumbersTruth:
+    """In the attributes' units."""
+
+    means: dict[str, float]
+    quantiles: dict[tuple[str, float], float]
+
+
+def true_numbers(plan: Numbers, people: Partitions) -> NumbersTruth:
+    names = [f"number_{i}" for i in plan.fields]
+    totals, n_users = [0] * len(names), 0
+    for rows in people(names):
+        n_users += rows[names[0]].size
+        totals = [total + int(rows[name].sum(dtype=np.uint64)) for total, name in zip(totals, names, strict=True)]
+    means, quantiles = {}, {}
+    for question in plan.questions:
+        if question.kind == MEAN:
+            means[question.attribute] = question.bounds.decode(2 * totals[question.column] / n_users / CODES - 1)
+            continue
+        codes = _true_quantiles(people, names[question.column], n_users, question.probabilities)
+        for probability, code in zip(question.probabilities, codes, strict=True):
+            quantiles[question.attribute, probability] = question.bounds.decode(2 * code / CODES - 1)
+    return NumbersTruth(means, quantiles)
+
+
+def _true_quantiles(people: Partitions, name: str, n_users: int, probabilities: Sequence[float]) -> list[int]:
+    """The code that so many people have or stay below; exact, in memory that does not grow with them."""
+    ranks = [max(math.ceil(probability * n_users), 1) - 1 for probability in probabilities]
+    upper: NDArray[np.int64] = np.zeros(1 << _HALF, dtype=np.int64)
+    for rows in people([name]):
+        upper += np.bincount(rows[name].astype(np.uint32) >> np.uint32(_HALF), minlength=upper.size)
+    below = np.concatenate([[0], np.cumsum(upper)])
+    slots = (np.searchsorted(below, ranks, side="right") - 1).tolist()
+    lower = {slot: np.zeros(1 << _HALF, dtype=np.int64) for slot in slots}
+    for rows in people([name]):
+        codes = rows[name].astype(np.uint32)
+        for slot, counts in lower.items():
+            inside = codes[codes >> np.uint32(_HALF) == slot] & np.uint32((1 << _HALF) - 1)
+            counts += np.bincount(inside, minlength=counts.size)
+    return [
+        (slot << _HALF) + int(np.searchsorted(np.cumsum(lower[slot]), rank - below[slot], side="right"))
+        for rank, slot in zip(ranks, slots, strict=True)
+    ]
+
+
+def study(
+    plan: Numbers, people: Partitions, truth: NumbersTruth, result: NumbersResult, repeats: Repeats
+) -> dict[str, Rows]:
+    """Tables: numbers (means and quantiles) of the one run; means over repetitions."""
+    means, quantiles = mean_rows(plan, result), quantile_rows(result.quantiles)
+    nothing = [None] * len(means["attribute"])
+    parts = [_beside({**means, "probability": nothing}, "mean", [truth.means[name] for name in means["attribute"]])]
+    if quantiles:
+        keys = zip(quantiles["attribute"], quantiles["probability"], strict=True)
+        parts.append(_beside(quantiles, "quantile", [truth.quantiles[key] for key in keys]))
+    return {"numbers": joined(parts), "means": _means(plan, people, repeats)}
+
+
+def _beside(rows: dict[str, Any] | Rows, estimate: str, truth: list[float]) -> Rows:
+    columns = ("attribute", "probability", "method", "estimate", "standard_error", "ci_low", "ci_high", "n_reports")
+    complete = {**rows, "estimate": rows[estimate]}
+    return {**{name: complete[name] for name in columns}, "truth": truth}
+
+
+def _means(plan: Numbers, people: Partitions, repeats: Repeats) -> Rows:
+    """Repeated draws of the means, in memory."""
+    repeat = REPEATS if repeats.repeat is None else repeats.repeat
+    if not repeat:
+        return {}
+    fields = plan.vault_fields
+    most, held = max(1, STUDIED_CODES // len(fields)), 0
+    kept: list[list[NDArray[Any]]] = [[] for _ in (plan.choice_field, *fields)]
+    for rows in people([plan.choice_field, *fields]):
+        for column, name in zip(kept, (plan.choice_field, *fields), strict=True):
+            column.append(rows[name][: most - held])
+        held += kept[0][-1].size
+        if held >= most:
+            break
+    levels, *columns = (np.concatenate(column) for column in kept)
+    weights = np.stack(columns[plan.columns :]) if len(columns) > plan.columns else None
+    codes = np.stack(columns[: plan.columns]).astype(np.uint32)
+    stream = repeats.stream("study numbers")
+    done = study_means(plan, levels.astype(np.uint8), codes, weights, repeat, plan.recipe, stream)
+    return stacked([{name: [value] for name, value in vars(one).items()} for one in done])

@@ -1,0 +1,239 @@
+"""What a question is to the pipeline: the one interface that flows/ and tasks/ know of.
+
+The questions of a release are frozen values in its plan. One holds everything that is decided before anybody is asked,
+and answers for its kind at every stage of the way of the data:
+
+    vault ──draw──▶ reports ──tally──▶ tallies ──combine──▶ estimates ──conclude──▶ tables ──gates──▶ published
+
+A kind is a folder beside this file and one line in registry.py.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pldp.channels.randomness import Keystream
+from pldp.questions.gate import Gate
+from pldp.spec.fields import Frozen
+
+Columns = Mapping[str, NDArray[Any]]
+"""Rows by column. A column of lists comes as its values under its own name and its bounds under `offsets(name)`."""
+Rows = Mapping[str, Sequence[Any] | NDArray[Any]]
+"""A table by column, as it is published; its declaration gives types and order."""
+
+ANSWER = "answer"
+"""The method that questions with a single way to their estimates name."""
+
+
+def offsets(name: str) -> str:
+    return f"{name}:offsets"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Report files that look alike: one per partition, drawn once by one channel and never again.
+
+    `choice` is the level or profile whose people it holds, at position `code` of the vault's column `choice_field`;
+    None where everybody's reports lie together. Of a question asked in `phases`, it covers every so many partitions.
+    """
+
+    path: str
+    """Folders below the release's reports, such as attribute=age/level=high."""
+    fields: tuple[str, ...]
+    """Columns of the vault that drawing reads."""
+    labels: tuple[str, ...]
+    """What the stream of a seeded evaluation is named after."""
+    choice: str | None = None
+    choice_field: str | None = None
+    code: int | None = None
+    phase: int = 0
+    phases: int = 1
+    beside: Sheet | None = None
+    """Reports of the same people, committed before and repeated beside these, such as the one about a hidden level."""
+
+    def covers(self, partition: int) -> bool:
+        return partition % self.phases == self.phase
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """All columns of the vault behind a file of this sheet."""
+        choice = () if self.choice_field is None else (self.choice_field,)
+        return (*choice, *self.fields, *(() if self.beside is None else self.beside.needed))
+
+
+class Tally(Protocol):
+    """What reports add up to: whole numbers, so any split of the reports gives the same sum."""
+
+    @property
+    def n_reports(self) -> int: ...
+
+    def __add__(self, other: Any) -> Any: ...
+
+
+Tallies = Mapping[str, Any]
+"""The tally of every sheet, by its path."""
+
+
+class Reports(Protocol):
+    """The committed reports of a release, for estimates that read them again; nothing of the vault is behind it."""
+
+    def columns(self, sheet: Sheet) -> Iterator[Columns]:
+        """The sheet's files, one after the other, in the same order every time."""
+
+    def ask(self, method: str, arrays: NDArray[Any]) -> NDArray[np.int64]:
+        """Σ over all files of `question.<method>(sheet, reports, arrays)`, spread over the runner's workers."""
+
+    def generator(self, label: str) -> np.random.Generator:
+        """For bootstraps, which simulate from what is published: it follows from the release, and is no secret."""
+
+    @property
+    def reference(self) -> Mapping[tuple[str, str], float] | None:
+        """Shares by attribute and value that a method is measured against, where the spec names them."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What `pldp plan` shows of a question."""
+
+    tables: Mapping[str, Rows]
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """What an author may not have meant."""
+    target: str = ""
+    """What a target error is about, in words; empty where a target makes no sense."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a run brought about one question, for its gates to look at. `truth` only in an evaluation."""
+
+    n_users: int
+    result: Any
+    tables: Mapping[str, Rows]
+    """As they will be published."""
+    truth: Any = None
+
+
+Partitions = Callable[[Sequence[str]], Iterator[Columns]]
+"""Everybody's rows, these columns of them, partition by partition: for evaluations alone."""
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How an evaluation repeats a question; `repeat` None takes the kind's own number."""
+
+    repeat: int | None
+    seed: int | None
+    keep_levels: bool
+    stream: Callable[[str], Keystream]
+    progress: Callable[[], None] = lambda: None
+    """Called whenever a part of the repetitions is done."""
+
+
+class Question(Frozen):
+    """Everything about one question that the pipeline needs to know, right of the trust boundary too."""
+
+    kind: str
+    unit: str = "user"
+    """What the budget protects: a user, an item or an occurrence; different units are never added."""
+
+    @property
+    def phases(self) -> int:
+        """In how many parts people are asked, each after the reports of the one before it."""
+        return 1
+
+    @property
+    @abstractmethod
+    def granted(self) -> Fraction:
+        """What the spec gives it of the budget of its unit."""
+
+    @property
+    @abstractmethod
+    def worst_total(self) -> Fraction:
+        """The most that anybody spends on it, whatever they choose."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """What a person takes of a partition, in cells of a histogram: partitions are sized by it."""
+
+    @abstractmethod
+    def sheets(self) -> tuple[Sheet, ...]: ...
+
+    @abstractmethod
+    def draw(self, sheet: Sheet, rows: Columns, stream: Keystream, adapted: bytes | None) -> Columns:
+        """The reports of the people in `rows`, one row each unless the kind says otherwise, as whole numbers."""
+
+    @abstractmethod
+    def tally(self, sheet: Sheet, reports: Columns) -> Any:
+        """What the reports of one file add (a `Tally`); ValueError for those that no channel of the plan can make."""
+
+    def adapt(self, tallies: Tallies) -> bytes:
+        """What the next phase is asked, from the reports of those before; public, and committed before any of it."""
+        raise NotImplementedError(f"{self.kind} are asked in one phase")
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """How estimates are made, each in a task of its own; the first is the published answer."""
+        return (ANSWER,)
+
+    @abstractmethod
+    def combine(self, method: str, tallies: Tallies, reports: Reports) -> Any:
+        """Estimates by one method."""
+
+    @abstractmethod
+    def conclude(self, tallies: Tallies, estimates: Mapping[str, Any]) -> Any:
+        """The question's result, from the estimates of every method."""
+
+    @abstractmethod
+    def tables(self, result: Any) -> dict[str, Rows]:
+        """What is published, by the names of the declared tables."""
+
+    @abstractmethod
+    def budgets(self, result: Any | None) -> Rows:
+        """Its rows of the table budgets; without a result (a plan) nobody has chosen yet."""
+
+    @abstractmethod
+    def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
+        """What must hold of the result before it is published."""
+
+    @abstractmethod
+    def spends(self) -> list[tuple[Fraction, Fraction]]:
+        """Worst-case ratios of its channels, and the budgets that bound them."""
+
+
+
+    @abstractmethod
+    def statement(self) -> dict[str, Any]:
+        """Its part of the privacy statement; nothing in it depends on anybody's values.
+
+        `public` and `assumptions` are lists of sentences, which are put together with the other questions'.
+        """
+
+    @abstractmethod
+    def predictions(self) -> Predictions:
+        """What it will come to, from the spec's assumptions alone: for `pldp plan`."""
+
+    @abstractmethod
+    def typical_errors(self, users: int | None = None) -> dict[str, float]:
+        """Predicted standard errors for which a target makes sense, as shares, by what they are of; else none."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether estimates go over the reports again (`Reports.ask`); such a question is combined by the flow itself."""
+        return False
+
+    @abstractmethod
+    def truth(self, people: Partitions, result: Any) -> Any:
+        """For evaluations: what the result would be without noise. It is the `truth` of the gates' evidence."""
+
+    @abstractmethod
+    def study(self, people: Partitions, truth: Any, result: Any, repeats: Repeats) -> dict[str, Rows]:
+        """For evaluations: the result beside the truth, and errors over repetitions."""

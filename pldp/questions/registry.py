@@ -1,0 +1,12 @@
+"""The kinds of questions: one line each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from pldp.questions.histograms.question import Histograms
+from pldp.questions.numbers.question import Numbers
+
+AnyQuestion = Annotated[Histograms | Numbers, Field(discriminator="kind")]

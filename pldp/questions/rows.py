@@ -1,0 +1,44 @@
+"""Published rows, put together from parts: lists for what differs from row to row, single values for what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pldp.questions.question import Rows
+
+
+def stacked(parts: Sequence[Mapping[str, Any]]) -> Rows:
+    """One table of all parts, which have the same columns. A part's lists are of one length, and repeat its values."""
+    columns: dict[str, list[Any]] = {}
+    for part in parts:
+        height = next((len(column) for column in part.values() if _is_list(column)), 1)
+        for name, column in part.items():
+            values = list(column) if _is_list(column) else [column] * height
+            if len(values) != height:
+                raise ValueError(f"column {name} has {len(values)} rows where others have {height}")
+            columns.setdefault(name, []).extend(values)
+    if len({len(column) for column in columns.values()}) > 1:
+        raise ValueError("parts of a table have different columns")
+    return columns
+
+
+def joined(tables: Sequence[Rows]) -> Rows:
+    """Rows of several questions in one table; a column that one of them does not have is null there."""
+    names = list(dict.fromkeys(name for table in tables for name in table))
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for table in tables:
+        height = len(next(iter(table.values()), ()))
+        for name in names:
+            columns[name].extend(table[name] if name in table else [None] * height)
+    return columns
+
+
+def height(rows: Rows) -> int:
+    return len(next(iter(rows.values()), ()))
+
+
+def _is_list(column: Any) -> bool:
+    return isinstance(column, list | tuple | np.ndarray) and not (isinstance(column, np.ndarray) and column.ndim == 0)
