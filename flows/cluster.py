@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pldp import __version__
 from pldp.errors import HomeError
 from pldp.spec.runner import LOCAL, Runner
-from pldp.tasks.run import AnyRun
+from pldp.tasks.run import Run
 from pldp.tasks.stage import reason
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Cluster:
     """A cluster for one run."""
 
     runner: Runner
-    run: AnyRun
+    run: Run
     _open: ExitStack = field(default_factory=ExitStack)
     _client: Client | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -19,7 +19,7 @@ from pldp.flows.runner import running_on
 from pldp.tasks.home import Home
 from pldp.tasks.leftout import remarks
 from pldp.tasks.query import connect
-from pldp.tasks.run import AnyRun
+from pldp.tasks.run import Run
 from pldp.tasks.tables import validation_rows
 from pldp.tasks.vaults import forget_vault
 
@@ -82,7 +82,7 @@ def evaluate_flow(
     return Evaluated(run.release_id, run.folder, ingested.n_users, done.tables, done.verdicts)
 
 
-def _keep(run: AnyRun, tables: Mapping[str, pl.DataFrame]) -> None:
+def _keep(run: Run, tables: Mapping[str, pl.DataFrame]) -> None:
     """The evaluation's own database, in its folder on the vault's side; no command publishes it."""
     path = run.folder / "evaluation.duckdb"
     path.unlink(missing_ok=True)

@@ -11,17 +11,17 @@ import polars as pl
 
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import Ingested
-from pldp.tasks.run import AnyFile, AnyRun
+from pldp.tasks.run import AnyFile, Run
 from pldp.tasks.specfile import AGGREGATES, ITEMS, Given, kind_of
 
 if TYPE_CHECKING:
     from pldp.expectations.runner import Verdict
 
 F = TypeVar("F", bound=AnyFile)
-R = TypeVar("R", bound=AnyRun)
+R = TypeVar("R", bound=Run)
 F_co = TypeVar("F_co", bound=AnyFile, covariant=True)
 F_contra = TypeVar("F_contra", bound=AnyFile, contravariant=True)
-R_co = TypeVar("R_co", bound=AnyRun, covariant=True)
+R_co = TypeVar("R_co", bound=Run, covariant=True)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pldp.flows.runner import running_on
 from pldp.tasks.home import Home
 from pldp.tasks.leftout import remarks
 from pldp.tasks.publish import publish, status_of
-from pldp.tasks.run import AnyFile, AnyRun
+from pldp.tasks.run import AnyFile, Run
 from pldp.tasks.specfile import Given
 from pldp.tasks.stage import stage
 from pldp.tasks.vaults import forget_vault, leaving_nothing, settle_vault, sweep_vaults
@@ -99,7 +99,7 @@ def release_flow(
     return Released(run.release_id, status, resumed=False, page_problem=problem)
 
 
-def _finished(run: AnyRun, file: AnyFile, build: Callable[[Path, str], None]) -> Released | None:
+def _finished(run: Run, file: AnyFile, build: Callable[[Path, str], None]) -> Released | None:
     """The release as it was published or refused before, if it was."""
     done = status_of(run.home, run.release_id)
     if done is None:
@@ -109,7 +109,7 @@ def _finished(run: AnyRun, file: AnyFile, build: Callable[[Path, str], None]) ->
 
 
 @contextmanager
-def _forgotten(run: AnyRun, file: AnyFile, status: str) -> Iterator[None]:
+def _forgotten(run: Run, file: AnyFile, status: str) -> Iterator[None]:
     """The raw values are gone before what comes next; if they are not, that is the release's last word."""
     failure = None
     try:
@@ -129,7 +129,7 @@ def page(home: Path, release_id: str) -> None:
     build_page(home, release_id)
 
 
-def page_problem(run: AnyRun, build: Callable[[Path, str], None]) -> str | None:
+def page_problem(run: Run, build: Callable[[Path, str], None]) -> str | None:
     """Build the page unless it is there. A page that fails takes nothing back of what is published."""
     if (run.home.pages / f"{run.release_id}.html").exists():
         return None
@@ -140,7 +140,7 @@ def page_problem(run: AnyRun, build: Callable[[Path, str], None]) -> str | None:
     return None
 
 
-def record_spend(run: AnyRun, slot: str) -> None:
+def record_spend(run: Run, slot: str) -> None:
     """Before the first draw: a release that is refused later has spent all the same."""
     plan = run.plan
     settle_vault(run)

@@ -21,7 +21,7 @@ from pldp.flows import cluster as clusters
 from pldp.flows.cluster import Cluster
 from pldp.flows.progress import report
 from pldp.spec.runner import Runner
-from pldp.tasks.run import AnyRun
+from pldp.tasks.run import Run
 from pldp.tasks.stage import call, sentence, stage
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _current: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
 
 
 @contextmanager
-def running_on(runner: Runner, run: AnyRun) -> Iterator[None]:
+def running_on(runner: Runner, run: Run) -> Iterator[None]:
     """Everything that fans out in this block does so on this runner; its cluster ends with the block."""
     if runner.dask is None:
         yield

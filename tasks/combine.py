@@ -1,125 +1,68 @@
-"""Combine: level estimates to one histogram an attribute, with its errors."""
+"""Combine: tallies to estimates, one task per question and method."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pldp.channels.protocol import Floats
-from pldp.errors import SpecError
-from pldp.estimate.inference import Histogram, estimate_histogram
-from pldp.estimate.likelihood import maximum_likelihood
-from pldp.questions.histograms.hidden import estimate_hidden
-from pldp.questions.histograms.plan import Plan
-from pldp.tasks.blocks import blocks_of
-from pldp.tasks.count import Support
-from pldp.tasks.estimate import LevelEstimates
-from pldp.tasks.query import connect_published, statement
+from pldp.questions.question import ANSWER, Columns, Question, Sheet, Tallies
+from pldp.tasks.reports import read_reports
 from pldp.tasks.run import Run
-from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stage import stage
 
-References = Mapping[str, Floats]
+Reference = Mapping[tuple[str, str], float]
+"""Shares by attribute and value, which a method is measured against."""
+
+TASKS = {
+    "sum": "combine_sum",
+    "oc": "combine_oc",
+    "oc+": "combine_oc_plus",
+    "op": "perturbation_op",
+    "op-exact": "perturbation_op_exact",
+    "em": "likelihood_em",
+    "auem": "moments_auem",
+    "self-calibrated": "moments_self_calibrated",
+    "emoa-paper": "likelihood_emoa_paper",
+    ANSWER: "estimate",
+}
+"""What the task of a method is called."""
+
+
+@dataclass(frozen=True)
+class StoredReports:
+    """A question's committed reports, for estimates that read them again."""
+
+    run: Run
+    question: Question
+    partitions: int
+    reference: Reference | None = None
+    spread: Callable[[str, NDArray[Any]], NDArray[np.int64]] | None = field(default=None, compare=False)
+    """Asks every file, on the runner's workers; None in a task, which cannot start others."""
+
+    def columns(self, sheet: Sheet) -> Iterator[Columns]:
+        for partition in range(self.partitions):
+            if sheet.covers(partition):
+                yield read_reports(self.run.report_file(sheet, partition))
+
+    def ask(self, method: str, arrays: NDArray[Any]) -> NDArray[np.int64]:
+        if self.spread is None:
+            raise ValueError("only the flow can ask all files")
+        return self.spread(method, arrays)
+
+    def generator(self, label: str) -> np.random.Generator:
+        origin = self.run.release_id if self.run.seed is None else f"seed {self.run.seed}"
+        return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{origin} {label}".encode()).digest()))
 
 
 @stage(retries=2)
 def combine(
-    run: Run,
-    supports: tuple[Support, ...],
-    estimates: tuple[LevelEstimates, ...],
-    references: References | None,
-    partitions: int,
-) -> tuple[Histogram, ...]:
-    """The recipe of the plan, attribute by attribute.
-
-    The bootstrap behind biased methods simulates from published numbers only, so its generator needs no secret;
-    it follows from the release, and a resumed release gets the same errors (a seeded evaluation in any home).
-    """
-    plan = run.plan
-    if plan.hidden is not None:
-        report = plan.hidden.protocol
-        return tuple(
-            estimate_hidden(
-                support.counts,
-                support.n,
-                attribute.protocols,
-                report,
-                plan.recipe,
-                blocks_of(run, attribute, support, partitions),
-                generator(run, attribute.name),
-                with_covariance=bool(attribute.probabilities),
-            )
-            for attribute, support in zip(plan.attributes, supports, strict=True)
-        )
-    histograms = []
-    for attribute, support, found in zip(plan.attributes, supports, estimates, strict=True):
-        reference = None if references is None else references.get(found.attribute)
-        recipe = plan.recipe
-        if reference is None and recipe.method in ("op", "op-exact"):
-            recipe = replace(recipe, method="oc+")  # the first release of its name has no previous one
-        likelihood = partial(maximum_likelihood, blocks_of(run, attribute, support, partitions), attribute.protocols)
-        rng, dependent = generator(run, attribute.name), bool(attribute.probabilities)
-        histograms.append(
-            estimate_histogram(found.levels, recipe, reference, rng, likelihood, with_covariance=dependent)
-        )
-    return tuple(histograms)
-
-
-def generator(run: Run, attribute: str) -> np.random.Generator:
-    origin = run.release_id if run.seed is None else f"seed {run.seed}"
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{origin} {attribute}".encode()).digest()))
-
-
-def references_of(run: Run, file: SpecFile) -> References | None:
-    """What the spec measures `op` against; the truth is not for this function to know."""
-    reference = file.spec.combination.reference
-    if reference is None or reference.kind == "truth":
-        return None
-    if reference.path is not None:
-        found = public_references(file, reference.path)
-        run.require_unchanged(file.resolve(reference.path))
-        return found
-    return previous_references(run.home.results, run.plan)
-
-
-def public_references(file: SpecFile, path: str) -> References:
-    """A table the operator supplies: attribute, value, frequency."""
-    table = file.resolve(path)
-    try:
-        with table.open(encoding="utf-8", newline="") as handle:
-            rows = {(row["attribute"], row["value"]): float(row["frequency"]) for row in csv.DictReader(handle)}
-    except (OSError, KeyError, ValueError, TypeError, csv.Error):  # a short row has None for a number
-        raise SpecError(
-            f"{file.path}: combination.reference.path must be a CSV with columns attribute, value, frequency "
-            f"(got {path!r}). Nothing was run."
-        ) from None
-    return _complete(file.plan, rows, f"{file.path}: combination.reference.path {path!r}")
-
-
-def previous_references(results: Path, plan: Plan) -> References | None:
-    """The last published release of the same name, if there is one with the same values."""
-    if not results.exists():
-        return None
-    with connect_published(results) as connection:
-        rows = connection.execute(statement("40_combine_previous"), {"name": plan.name}).fetchall()
-    found = {(attribute, value): frequency for attribute, value, frequency in rows}
-    if not all((a.name, value) in found for a in plan.attributes for value in a.values):
-        return None
-    return _complete(plan, found, "the previous release")
-
-
-def _complete(plan: Plan, rows: Mapping[tuple[str, str], float], origin: str) -> References:
-    for attribute in plan.attributes:
-        for value in attribute.values:
-            if not np.isfinite(rows.get((attribute.name, value), np.nan)):
-                raise SpecError(
-                    f"{origin} needs a finite frequency for attribute {attribute.name!r}, value {value!r}. "
-                    "Nothing was run."
-                )
-    return {a.name: np.array([rows[a.name, value] for value in a.values]) for a in plan.attributes}
+    run: Run, number: int, method: str, tallies: Tallies, partitions: int, reference: Reference | None
+) -> Any:
+    """The estimates of a question by one method."""
+    question = run.plan.questions[number]
+    return question.combine(method, tallies, StoredReports(run, question, partitions, reference))

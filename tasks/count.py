@@ -1,124 +1,75 @@
-"""Count: reports to support. Only committed files are counted, each by name, so that none counts twice."""
+"""Count: reports to tallies. Only committed files are counted, each by name, so that none counts twice."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pldp.channels.protocol import Counts
-from pldp.estimate.hidden import joint_support, level_tally
-from pldp.estimate.likelihood import fits, tally, tally_hidden
-from pldp.questions.histograms.plan import AttributePlan, LevelPlan, Plan
 from pldp.tasks.home import replace as replace_file
-from pldp.tasks.perturb import read_reports
-from pldp.tasks.run import AnyRun, Run
+from pldp.tasks.reports import read_reports
+from pldp.tasks.run import Run
 from pldp.tasks.stage import stage
 
 
 @dataclass(frozen=True)
-class Tally:
-    """What one report file adds: its support, and for likelihoods how often each distinct report stands in it.
+class Counted:
+    """What the files of one sheet in a batch of partitions add up to, and which they are."""
 
-    Where levels are hidden `level` is None, and arrays have a first dimension: the level that reports tell.
-    """
-
-    attribute: str
-    level: str | None
-    partition: int
-    n_reports: int | Counts
-    support: Counts
-    table: Counts | None = None
-
-
-@dataclass(frozen=True)
-class Support:
-    """All support of one attribute: (level, value), and how many reports a level has.
-
-    Where levels are hidden, these are the levels that reports tell, not the ones that were chosen.
-    """
-
-    attribute: str
-    counts: Counts
-    n: Counts
-    tables: tuple[Counts, ...] | None = None
-    """By level: how often each distinct report stands there; None where nobody needs it or it would be too large."""
-
-
-def tabulates(plan: Plan, attribute: AttributePlan) -> bool:
-    """Whether a likelihood is asked for and has few enough distinct reports to count them."""
-    return plan.recipe.method in ("em", "emoa-paper") and fits(attribute.protocols)
+    sheet: str
+    partitions: tuple[int, ...]
+    tally: Any
 
 
 @stage(retries=2)
-def count(run: Run, batch: Sequence[int]) -> list[Tally]:
-    """Support of every attribute and level in a batch of partitions."""
-    plan = run.plan
-    tallies = []
-    for attribute in plan.attributes:
-        for level in (None,) if plan.hidden is not None else attribute.levels:
-            found = [_tally(run, attribute, level, partition) for partition in batch]
-            tallies += _merge_tables(found)
+def count(run: Run, phase: int | None, batch: Sequence[int]) -> list[Counted]:
+    """Tallies of every sheet (of one phase, or of all) over a batch: one per partition would grow with the data."""
+    counted = []
+    for question, sheet in run.plan.sheets:
+        if phase not in (None, sheet.phase):
+            continue
+        partitions = tuple(partition for partition in batch if sheet.covers(partition))
+        total: Any = None
+        for partition in partitions:
+            tally = question.tally(sheet, read_reports(run.report_file(sheet, partition)))
+            total = tally if total is None else total + tally
+        if partitions:
+            counted.append(Counted(sheet.path, partitions, total))
+    return counted
+
+
+def add_up(counted: Iterable[Counted]) -> dict[str, Any]:
+    """The tally of every sheet. Whole numbers, so batches add up to the same in any order."""
+    tallies: dict[str, Any] = {}
+    for one in counted:
+        tallies[one.sheet] = one.tally if one.sheet not in tallies else tallies[one.sheet] + one.tally
     return tallies
 
 
-def _tally(run: Run, attribute: AttributePlan, level: LevelPlan | None, partition: int) -> Tally:
-    tabulated = tabulates(run.plan, attribute)
-    if level is not None:
-        reports = read_reports(run.report_file(attribute.name, level.level, partition))
-        table = tally(level.protocol, reports) if tabulated else None
-        support = level.protocol.support(reports)
-        return Tally(attribute.name, level.level, partition, len(reports), support, table)
-    path = run.report_file(attribute.name, None, partition)
-    reports, told = read_reports(path), read_reports(path, "level")[:, 0].astype(np.intp)
-    protocol, n_levels = attribute.protocols[0], len(attribute.levels)
-    support = joint_support(protocol, reports, told, n_levels)
-    table = tally_hidden(protocol, reports, told, n_levels) if tabulated else None
-    return Tally(attribute.name, None, partition, level_tally(told, n_levels), support, table)
+@stage(retries=2)
+def ask(run: Run, number: int, method: str, arrays: str, batch: Sequence[int]) -> NDArray[np.int64]:
+    """Σ of what a question finds in every file of the first phase, given arrays that lie in a file of this name."""
+    question = run.plan.questions[number]
+    wanted = np.load(run.reports / arrays, mmap_mode="r", allow_pickle=False)
+    look = getattr(question, method)
+    return np.sum(
+        [
+            look(sheet, read_reports(run.report_file(sheet, partition)), wanted)
+            for sheet in question.sheets()
+            for partition in batch
+            if sheet.phase == 0 and sheet.covers(partition)
+        ],
+        axis=0,
+    )
 
 
-def _merge_tables(tallies: list[Tally]) -> list[Tally]:
-    """One table a batch: a table a partition would grow with the data."""
-    tables = [found.table for found in tallies if found.table is not None]
-    if not tables:
-        return tallies
-    return [replace(tallies[0], table=np.sum(tables, axis=0)), *(replace(found, table=None) for found in tallies[1:])]
-
-
-def record_counted(run: AnyRun, files: Iterable[tuple[str, int]]) -> None:
-    """Keep which partitions the counts are of, beside the plan: by what a file of reports is of, in its order.
-
-    The gates see the same list; this is for whoever asks later.
-    """
-    found: dict[str, list[int]] = {}
-    for of, partition in files:
-        found.setdefault(of, []).append(partition)
-    replace_file(run.folder / "counted.json", json.dumps(found).encode(), mode=0o644)
-
-
-def add_up(run: Run, tallies: Iterable[Tally]) -> tuple[Support, ...]:
-    """Support counts are additive: sum them over partitions."""
-    plan = run.plan
-    by_attribute: dict[str, list[Tally]] = {attribute.name: [] for attribute in plan.attributes}
-    for found in tallies:
-        by_attribute[found.attribute].append(found)
-    return tuple(_add_up(plan, attribute, by_attribute[attribute.name]) for attribute in plan.attributes)
-
-
-def _add_up(plan: Plan, attribute: AttributePlan, tallies: Sequence[Tally]) -> Support:
-    n_levels = len(plan.levels)
-    counts = np.zeros((n_levels, len(attribute.values)), dtype=np.int64)
-    sizes = np.zeros(n_levels, dtype=np.int64)
-    tables: dict[int, Counts] = {}
-    for found in tallies:
-        # Hidden levels come all at once, in the first dimension.
-        rows = slice(None) if found.level is None else slice(i := plan.levels.index(found.level), i + 1)
-        counts[rows] += found.support
-        sizes[rows] += found.n_reports
-        if found.table is not None:
-            for row, table in zip(range(n_levels)[rows], np.atleast_2d(found.table), strict=True):
-                tables[row] = table if row not in tables else tables[row] + table
-    tabulated = tuple(tables[row] for row in range(n_levels)) if len(tables) == n_levels else None
-    return Support(attribute.name, counts, sizes, tabulated)
+def record_counted(run: Run, counted: Iterable[Counted]) -> None:
+    """Keep which partitions the tallies are of, beside the plan. The gates see the same list; this is for later."""
+    partitions: dict[str, list[int]] = {}
+    for one in counted:
+        partitions.setdefault(one.sheet, []).extend(one.partitions)
+    replace_file(run.folder / "counted.json", json.dumps(partitions).encode(), mode=0o644)

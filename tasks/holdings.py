@@ -18,7 +18,7 @@ from pldp.tasks.ingest import Ingested, complete, discard, refuse_second_draw
 from pldp.tasks.leftout import FileRead
 from pldp.tasks.partitions import key_range, rows_in
 from pldp.tasks.query import connect, says_full, statement, text
-from pldp.tasks.run import AnyRun
+from pldp.tasks.run import Run
 from pldp.tasks.source import NOTHING, unstated
 from pldp.tasks.textfile import TextFile
 
@@ -67,7 +67,7 @@ class Holdings:
 
 
 def ingest_holdings(
-    run: AnyRun,
+    run: Run,
     vault: Path,
     held: Holdings,
     width: int,

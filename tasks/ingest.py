@@ -20,7 +20,7 @@ from pldp.tasks.durable import delete_folder
 from pldp.tasks.leftout import EMPTY, UNDECLARED, FileRead
 from pldp.tasks.partitions import SORT_KEY, TWIN, cells_within, deal
 from pldp.tasks.query import FULL, connect, statement, text
-from pldp.tasks.run import AnyRun, Run
+from pldp.tasks.run import Run
 from pldp.tasks.sorting import in_key_order
 from pldp.tasks.source import NOTHING, UNSTATED, SourceFile
 from pldp.tasks.specfile import SpecFile
@@ -76,7 +76,7 @@ def discard(vault: Path) -> None:
             )
 
 
-def refuse_second_draw(run: AnyRun) -> None:
+def refuse_second_draw(run: Run) -> None:
     """Without its vault a half-drawn release cannot tell who was drawn: a fresh key would draw some users twice.
 
     A seeded evaluation gets the same key again, so it may.

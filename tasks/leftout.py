@@ -13,7 +13,7 @@ import duckdb
 from pldp.errors import SourceError
 from pldp.tasks.csvlines import CsvLines
 from pldp.tasks.query import connect, statement
-from pldp.tasks.run import AnyRun
+from pldp.tasks.run import Run
 from pldp.tasks.textfile import TextFile
 
 REJECTS = 1000
@@ -75,7 +75,7 @@ class FileRead:
         vault.execute(statement("15_ingest_nameless", table=table))
 
 
-def remarks(run: AnyRun) -> list[str]:
+def remarks(run: Run) -> list[str]:
     """What the operator should know of what was read, in sentences: counts, never values."""
     if not run.vault.exists():  # clients' reports
         return []

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pldp.spec.runner import Runner
-from pldp.tasks.run import AnyRun
+from pldp.tasks.run import Run
 
 SORT_KEY, TWIN = "sort_key", "twin"
 
@@ -45,7 +45,7 @@ def key_range(partition: int, partitions: int) -> dict[str, int]:
     return {"first": first, "last": after - 1}
 
 
-def deal(run: AnyRun, batches: Iterable[pa.RecordBatch], schema: pa.Schema, partitions: int) -> int:
+def deal(run: Run, batches: Iterable[pa.RecordBatch], schema: pa.Schema, partitions: int) -> int:
     """Cut rows, which come in the order of their keys, into the files of all partitions; how many they are.
 
     In the files they have no keys.
@@ -93,12 +93,12 @@ def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Sc
     return rows
 
 
-def rows_in(run: AnyRun, partitions: int) -> int:
+def rows_in(run: Run, partitions: int) -> int:
     """How many rows the files hold together."""
     return sum(int(pq.read_metadata(run.partition_file(i)).num_rows) for i in range(partitions))
 
 
-def read_partition(run: AnyRun, partition: int, columns: Sequence[str]) -> dict[str, NDArray[np.integer]]:
+def read_partition(run: Run, partition: int, columns: Sequence[str]) -> dict[str, NDArray[np.integer]]:
     """Columns of one partition, in the order of the keys."""
     table = pq.read_table(run.partition_file(partition), columns=list(columns), memory_map=False, partitioning=None)
     return {name: table[name].to_numpy() for name in columns}

@@ -20,7 +20,7 @@ from pldp.tasks.contents import record_contents
 from pldp.tasks.durable import sync_folder
 from pldp.tasks.home import Home, commit, draft_of
 from pldp.tasks.query import comments, connect, connect_published, names, refuse_log, statement
-from pldp.tasks.run import AnyRun
+from pldp.tasks.run import Run
 from pldp.tasks.stage import stage
 from pldp.tasks.tables import validation_rows
 
@@ -34,7 +34,7 @@ _NUMBERED = re.compile(r"results-(\d+)\.duckdb(?:\.wal)?")
 
 
 @stage(retries=2)
-def publish(run: AnyRun, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts: tuple[Verdict, ...]) -> str:
+def publish(run: Run, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts: tuple[Verdict, ...]) -> str:
     """Add a release to the results; its status. A refused one leaves its row and its gates, nothing else.
 
     A repeat finds the release there and changes nothing.

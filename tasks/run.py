@@ -10,17 +10,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO
 
 from pldp.channels.randomness import Keystream
 from pldp.errors import HomeError, SourceError, SpecError
-from pldp.questions.histograms.plan import Plan
-from pldp.questions.histograms.statement import privacy_statement
-from pldp.spec.release import Retention
-from pldp.spec.runner import Runner
+from pldp.questions.plan import Plan
+from pldp.questions.question import Sheet
 from pldp.tasks.durable import make_folder
 from pldp.tasks.home import Home, commit, open_folder, sweep
 from pldp.tasks.inbox import deliveries, open_delivery
@@ -28,52 +25,13 @@ from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stamps import Stamp, require_unchanged, stamp
 
 _CHUNK = 1 << 20
-R = TypeVar("R", bound="AnyRun")
-
-
-class AnySpec(Protocol):
-    """What every kind of spec says."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def retention(self) -> Retention: ...
-    @property
-    def runner(self) -> Runner: ...
-
-
-class AnyPlan(Protocol):
-    """What every kind of plan can tell."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def sha256(self) -> str: ...
-    @property
-    def worst_total(self) -> Fraction: ...
-    def model_dump_json(self) -> str: ...
-
-
-class AnyFile(Protocol):
-    """A valid spec of whatever kind, and the plan it resolves to."""
-
-    @property
-    def path(self) -> Path: ...
-    @property
-    def spec(self) -> AnySpec: ...
-    @property
-    def plan(self) -> AnyPlan: ...
-    @property
-    def public(self) -> str: ...
-    @property
-    def sha256(self) -> str: ...
+FORMAT = 2
+"""Of runs: what an older one has drawn is never drawn again by this one."""
 
 
 @dataclass(frozen=True)
-class AnyRun:
-    """A run of whatever kind. `seed` is for evaluations; a release draws from the kernel and accepts none."""
+class Run:
+    """One release or evaluation. `seed` is for evaluations; a release draws from the kernel and accepts none."""
 
     root: str
     release_id: str
@@ -113,13 +71,17 @@ class AnyRun:
         """Rows of the vault, for a worker to perturb."""
         return self.vault.with_name("partitions") / f"{partition:05d}.parquet"
 
-    @property
-    def plan(self) -> AnyPlan:
-        raise NotImplementedError
+    def report_file(self, sheet: Sheet, partition: int) -> Path:
+        return self.reports / sheet.path / f"{partition:05d}.parquet"
 
-    def statement(self, n_users: int) -> dict[str, Any]:
-        """The privacy statement."""
-        raise NotImplementedError
+    @property
+    def adapted(self) -> Path:
+        """What a second phase is asked; public, for it follows from reports."""
+        return self.folder / "candidates.json"
+
+    @property
+    def plan(self) -> Plan:
+        return _read_plan(self.folder / "plan.json")
 
     @property
     def spec_sha256(self) -> str:
@@ -130,80 +92,28 @@ class AnyRun:
         return Keystream.secure() if self.seed is None else Keystream.seeded(self.seed, *labels)
 
 
-class Run(AnyRun):
-    """A run that ends in histograms."""
-
-    @property
-    def plan(self) -> Plan:
-        return _read_plan(self.folder / "plan.json")
-
-    def statement(self, n_users: int) -> dict[str, Any]:
-        return privacy_statement(self.plan, self.release_id, n_users)
-
-    def report_file(self, attribute: str, level: str | None, partition: int) -> Path:
-        """Reports of one attribute and level; of all levels where they are hidden (None)."""
-        folder = self.reports / f"attribute={attribute}"
-        return (folder if level is None else folder / f"level={level}") / f"{partition:05d}.parquet"
-
-    def numbers_file(self, level: str, partition: int) -> Path:
-        """Reports on all numbers of one level: who samples what is drawn once, with the answers."""
-        return self.reports / "numbers" / f"level={level}" / f"{partition:05d}.parquet"
-
-    def level_file(self, attribute: str | None, partition: int) -> Path:
-        """Hidden levels: the reports about the level itself, of one attribute or of all (None)."""
-        return self.reports / ("levels" if attribute is None else f"levels={attribute}") / f"{partition:05d}.parquet"
-
-
 @lru_cache(maxsize=8)
 def _read_plan(path: Path) -> Plan:
     return Plan.model_validate_json(path.read_bytes())
 
 
 def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False, seed: int | None = None) -> Run:
-    """The run of this identity: spec, snapshot of the source, and schedule slot. The same identity resumes.
+    """The run of this identity: spec, snapshot of what it reads, and schedule slot. The same identity resumes.
 
     A hash of private data would let anyone confirm a guess at it, so the snapshot is keyed with the home's secret.
     """
-    reference = file.spec.combination.reference
-    if not evaluation and reference is not None and reference.kind == "truth":
-        raise SpecError(
-            f"{file.path}: combination.reference.kind must be public or previous in a release (got 'truth'): "
-            "the true histogram is private. Use `pldp evaluate`. Nothing was run."
-        )
-    if not evaluation and file.plan.recipe.method == "emoa-paper":
-        raise SpecError(
-            f"{file.path}: combination.method must not be emoa-paper in a release: it is wrong, and here to be "
-            "compared with. Use em, or `pldp evaluate`. Nothing was run."
-        )
-    inputs = [file.source]
-    if reference is not None and reference.path is not None:
-        inputs.append(file.resolve(reference.path))
-    return open_kind(Run, home, file, inputs, slot, evaluation=evaluation, seed=seed)
-
-
-def open_kind(
-    kind: type[R],
-    home: Home,
-    file: AnyFile,
-    inputs: Sequence[Path],
-    slot: str,
-    *,
-    evaluation: bool,
-    seed: int | None,
-    read: Sequence[Stamp] = (),
-) -> R:
-    """Open a run of this kind; what its `inputs` hold is part of its identity. The plan has `read` some before."""
     if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot):
         raise SpecError(f"slot must be 1 to 64 letters, digits or _.:+- (got {slot!r}). Nothing was run.")
     if not evaluation:
         home.refuse_lost_key(file.spec.name, slot)
-    seen = tuple(_stamp(path) for path in inputs)
-    snapshots = [_snapshot(home.key(), path) for path in inputs]
-    require_unchanged([*read, *seen], "Nothing was run.")
-    rest = [*snapshots, slot, "evaluation" if evaluation else "release", str(seed)]
-    run = kind(str(home.root), _identity(home, file.spec.name, [file.sha256, *rest]), evaluation, seed, seen)
+    seen = tuple(_stamp(path) for path in file.inputs)
+    snapshots = [_snapshot(home.key(), path) for path in file.inputs]
+    require_unchanged([*file.read, *seen], "Nothing was run.")
+    parts = [file.identity, *snapshots, slot, "evaluation" if evaluation else "release", str(seed)]
+    run = Run(str(home.root), _identity(home, file.spec.name, parts), evaluation, seed, seen)
     if not evaluation:
-        _refuse_read_anew(run, file.spec.name, slot, rest)
+        file.refuse_release()
+        _refuse_older(run, file.spec.name, slot)
     if not evaluation:
         open_folder(run.folder)
     for folder in (run.folder, run.vault.parent, run.reports):
@@ -228,31 +138,19 @@ def _identity(home: Home, name: str, parts: Sequence[str]) -> str:
     return f"{name}-{digest[:12]}"
 
 
-def _refuse_read_anew(run: AnyRun, name: str, slot: str, rest: Sequence[str]) -> None:
-    """A slot that an older version spent on this source is not spent again because this one reads the spec otherwise.
-
-    A key that a version adds to the spec makes another release of the same file. Lines of the ledger before 0.3 name no
-    key; with the spec as it was stored then, this source and this slot give their id.
-    """
-    spends = [spend for spend in run.home.spends() if (spend.get("name"), spend.get("slot")) == (name, slot)]
-    if any(spend["release_id"] == run.release_id for spend in spends):
-        return
-    for earlier in (spend["release_id"] for spend in spends if "key" not in spend):
-        stored = run.home.releases / earlier / "spec.json"
-        if not stored.exists():
-            known = f"and {stored} is gone, so it cannot be told whether this is the same release"
-        elif _identity(run.home, name, [hashlib.sha256(stored.read_bytes()).hexdigest(), *rest]) == earlier:
-            known = "on this source, and this version reads the spec otherwise, or it was changed"
-        else:
-            continue
-        raise HomeError(
-            f"{run.home.ledger}: slot {slot!r} of {name!r} was spent by {earlier} of an older version, {known}. "
-            f"`pldp show {earlier}` has what it published; give another --slot for a new release, which spends again. "
-            "Nothing was drawn."
-        )
+def _refuse_older(run: Run, name: str, slot: str) -> None:
+    """A slot that an older version spent is not spent again, whatever identity this one gives the same release."""
+    for spend in run.home.spends():
+        if (spend.get("name"), spend.get("slot")) == (name, slot) and "format" not in spend:
+            earlier = spend["release_id"]
+            raise HomeError(
+                f"{run.home.ledger}: slot {slot!r} of {name!r} was spent by {earlier} of an older version, which this "
+                f"one does not resume. `pldp show {earlier}` has what it published, if it came to that; give another "
+                "--slot for a new release, which spends again. Nothing was drawn."
+            )
 
 
-def _opening(run: AnyRun, name: str) -> datetime:
+def _opening(run: Run, name: str) -> datetime:
     """Now, but later than every earlier run of the name: the newest is the last opened, whatever the clock says."""
     now = datetime.now(UTC)
     if (run.folder / "opened.json").exists():

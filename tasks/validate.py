@@ -1,18 +1,15 @@
-"""Validate: the gates between an estimate and its publication."""
+"""Validate: the gates between an estimate and its publication. They look at the frames that are published."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pldp.channels.protocol import Floats
-from pldp.estimate.inference import Histogram
-from pldp.questions.numbers.estimate import Distribution
-from pldp.tasks.count import Support, Tally
-from pldp.tasks.estimate import LevelEstimates
+from pldp.questions.question import Evidence
+from pldp.tasks.count import Counted
 from pldp.tasks.ingest import Ingested
-from pldp.tasks.numbers import NumberResults, mean_rows, quantile_rows
 from pldp.tasks.run import Run
 from pldp.tasks.stage import stage
 
@@ -24,45 +21,20 @@ if TYPE_CHECKING:
 def validate(
     run: Run,
     ingested: Ingested,
-    tallies: tuple[Tally, ...],
-    supports: tuple[Support, ...],
-    estimates: tuple[LevelEstimates, ...],
-    histograms: tuple[Histogram, ...],
-    rows: pl.DataFrame,
-    truth: dict[str, Floats] | None = None,
-    numbers: NumberResults | None = None,
-    true_means: dict[str, float] | None = None,
-    binned: tuple[Distribution, ...] = (),
+    counted: Sequence[Counted],
+    results: Sequence[Any],
+    tables: Sequence[Mapping[str, pl.DataFrame]],
+    truths: Sequence[Any] | None = None,
 ) -> tuple[Verdict, ...]:
-    """Every gate's verdict on a run."""
+    """Every gate's verdict; `results`, `tables` and, in an evaluation, `truths` are by question."""
     # Great Expectations takes three seconds and 265 MB to import, so only who validates pays.
-    from pldp.expectations.gates import Evidence, all_gates
-    from pldp.expectations.number_gates import NumberEvidence
     from pldp.expectations.runner import run_gates
 
-    evidence = Evidence(
-        plan=run.plan,
-        n_users=ingested.n_users,
-        partitions=ingested.partitions,
-        tallies=tallies,
-        supports=supports,
-        estimates=estimates,
-        histograms=histograms,
-        rows=rows.to_pandas(),
-        truth=truth,
-        binned=binned,
-        numbers=None
-        if numbers is None or run.plan.numbers is None
-        else NumberEvidence(
-            plan=run.plan,
-            numbers=run.plan.numbers,
-            results=numbers,
-            n_users=ingested.n_users,
-            partitions=ingested.partitions,
-            level_sizes=supports[0].n if supports else None,
-            means=mean_rows(run.plan, numbers).to_pandas(),
-            quantiles=quantile_rows(numbers.quantiles).to_pandas(),
-            true_means=true_means,
-        ),
-    )
-    return run_gates(all_gates(evidence))
+    plan = run.plan
+    files = [(one.sheet, partition) for one in counted for partition in one.partitions]
+    gates = [*plan.gates(ingested.n_users, ingested.partitions, files)]
+    for number, question in enumerate(plan.questions):
+        rows = {name: frame.to_dict(as_series=False) for name, frame in tables[number].items()}
+        truth = None if truths is None else truths[number]
+        gates += question.gates(Evidence(ingested.n_users, results[number], rows, truth))
+    return run_gates(gates)

@@ -12,7 +12,7 @@ from pldp.errors import HomeError, SourceError, SpecError
 from pldp.tasks.durable import delete_folder, sync_tree
 from pldp.tasks.home import Home
 from pldp.tasks.results import UNFINISHED, list_releases
-from pldp.tasks.run import AnyFile, AnyRun
+from pldp.tasks.run import AnyFile, Run
 
 LEFT, KEPT = "left", "kept"
 _WHY = {
@@ -49,12 +49,12 @@ def vaults(home: Home) -> list[Vault]:
     return [Vault(folder, _state(home, folder.name, states.get(folder.name))) for folder in folders]
 
 
-def settle_vault(run: AnyRun) -> None:
+def settle_vault(run: Run) -> None:
     """Once it is drawn from, a vault must not be lost before the draws are."""
     sync_tree(run.vault.parent)
 
 
-def sweep_vaults(run: AnyRun) -> None:
+def sweep_vaults(run: Run) -> None:
     """Delete the vaults of other runs that are finished, or from which nothing was ever drawn. Under the home's lock.
 
     One that was read but never drawn from is filled anew if its release is run again. One that has spent stays, for
@@ -65,7 +65,7 @@ def sweep_vaults(run: AnyRun) -> None:
             _delete(vault.folder, "It is left over from an earlier run. Nothing was run.")
 
 
-def forget_vault(run: AnyRun, file: AnyFile, status: str | None = None) -> None:
+def forget_vault(run: Run, file: AnyFile, status: str | None = None) -> None:
     """The end of the raw values, unless the spec keeps them."""
     if file.spec.retention.vault == "delete":
         state = "ended" if status is None else "is published" if status == "published" else f"was {status}"
@@ -74,7 +74,7 @@ def forget_vault(run: AnyRun, file: AnyFile, status: str | None = None) -> None:
 
 
 @contextmanager
-def leaving_nothing(run: AnyRun) -> Iterator[None]:
+def leaving_nothing(run: Run) -> Iterator[None]:
     """A source or spec that is refused before anything was spent leaves no folders behind."""
     try:
         yield

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 from pldp.channels.protocol import Floats
+from pldp.estimate.checks import homogeneity
 from pldp.estimate.combine import (
     LINEAR_METHODS,
     Combined,
@@ -22,7 +23,6 @@ from pldp.estimate.likelihood import Likelihood
 from pldp.estimate.op import DEFAULT_STEPS, perturbation_method, smallest_maximum
 from pldp.estimate.postprocess import postprocess, project_to_simplex
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
-from pldp.estimate.checks import homogeneity
 
 REPEATS = 200
 RELIABLE = 3.0

@@ -1,65 +1,58 @@
-"""What all questions together tell about one column of the source: attributes that read the same cell add up."""
+"""What all questions together tell about one column of the source: answers that read the same cell add up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pldp.channels.exact import float_above, log_above
-from pldp.questions.histograms.plan import AttributePlan, Plan
+
+if TYPE_CHECKING:
+    from pldp.questions.question import Question
 
 
-def exposures(plan: Plan) -> list[dict[str, Any]]:
-    """For every column what a user's cell in it is exposed to, at each level and at the worst.
+@dataclass(frozen=True)
+class Exposed:
+    """What one answer tells about a cell of a column: by choice, and of the choice that tells most."""
+
+    column: str
+    attribute: str
+    by_choice: dict[str, Fraction]
+    nominal: Fraction
+    ratio: Fraction = Fraction(1)
+    """The exact worst ratio; ratios of independent answers multiply."""
+    exact: Fraction = Fraction(0)
+    """An exact ε beside it, where only that is known."""
+
+
+def exposures(questions: Iterable[Question]) -> list[dict[str, Any]]:
+    """For every column what a person's cell in it is exposed to, at each level and at the worst.
 
     A cell that changes may change every answer that reads it: its category, its bin, its part of a cross-tab, its mean
     and its distribution. The reports are independent given the row, so their worst ratios multiply.
     """
-    columns: dict[str, str] = {}
-    for column in _columns(plan):
-        columns.setdefault(column.casefold(), column)  # sources match names whatever their case
-    return [_exposure(plan, key, column) for key, column in columns.items()]
+    columns: dict[str, list[Exposed]] = {}
+    for question in questions:
+        for exposed in question.exposed():
+            columns.setdefault(exposed.column.casefold(), []).append(exposed)  # sources match names whatever their case
+    return [_exposure(answers) for answers in columns.values()]
 
 
-def _columns(plan: Plan) -> Iterator[str]:
-    for attribute in plan.attributes:
-        yield from attribute.columns or attribute.parts
-    for question in () if plan.numbers is None else plan.numbers.questions:
-        yield question.source_column or question.attribute
-
-
-def _exposure(plan: Plan, key: str, column: str) -> dict[str, Any]:
-    read = [a for a in plan.attributes if key in {name.casefold() for name in a.columns or a.parts}]
-    asked = [
-        question.attribute
-        for question in (() if plan.numbers is None else plan.numbers.questions)
-        if (question.source_column or question.attribute).casefold() == key
-    ]
-    spent = [_at_level(plan, read, len(asked), i) for i in range(len(plan.levels))]
-    # Attributes may have levels of their own: the worst is the weakest of each.
-    numbers = max(_numbers(plan, i, len(asked)) for i in range(len(plan.levels)))
-    nominal = sum((max(level.budget for level in a.levels) for a in read), numbers[0])
-    ratio = prod((max(level.protocol.worst_ratio for level in a.levels) for a in read), start=Fraction(1))
-    exact = numbers[1] + (Fraction(log_above(ratio)) if read else 0)
+def _exposure(answers: list[Exposed]) -> dict[str, Any]:
+    choices = dict.fromkeys(choice for answer in answers for choice in answer.by_choice)
+    nominal = sum((answer.nominal for answer in answers), Fraction(0))
+    ratio = prod((answer.ratio for answer in answers), start=Fraction(1))
+    exact = sum((answer.exact for answer in answers), Fraction(0)) + (Fraction(log_above(ratio)) if ratio > 1 else 0)
     return {
-        "column": column,
-        "attributes": [*(a.name for a in read), *dict.fromkeys(asked)],
-        "by_level": dict(zip(plan.levels, spent, strict=True)),
+        "column": answers[0].column,
+        "attributes": list(dict.fromkeys(answer.attribute for answer in answers)),
+        "by_level": {
+            choice: float_above(sum((answer.by_choice.get(choice, Fraction(0)) for answer in answers), Fraction(0)))
+            for choice in choices
+        },
         "worst_epsilon": float_above(nominal),
         "exact_epsilon": float_above(min(exact, nominal)),
     }
-
-
-def _at_level(plan: Plan, read: list[AttributePlan], questions: int, level: int) -> float:
-    nominal, _ = _numbers(plan, level, questions)
-    return float_above(sum((a.levels[level].budget for a in read), nominal))
-
-
-def _numbers(plan: Plan, level: int, questions: int) -> tuple[Fraction, Fraction]:
-    """Of so many questions about numbers the most that a user of the level spends, nominal and exact."""
-    if plan.numbers is None or not questions:
-        return Fraction(0), Fraction(0)
-    nominal, exact = plan.numbers.levels[level].most(questions)
-    return Fraction(nominal), Fraction(exact)

@@ -1,4 +1,4 @@
-"""What a gate is: a sentence, a few numbers, and what must hold of them. Great Expectations is asked in expectations/."""
+"""What a gate is: a sentence, a few numbers, and what must hold of them, which Great Expectations is asked."""
 
 from __future__ import annotations
 
@@ -92,8 +92,7 @@ def errors_usable(
     """`columns` are the estimate and whatever must be finite beside its standard error."""
     numbers = {column: np.asarray(rows[column], dtype=np.float64) for column in (*columns, "standard_error")}
     finite: dict[str, list[float | None]] = {
-        column: [float(value) if np.isfinite(value) else None for value in values]
-        for column, values in numbers.items()
+        column: [float(value) if np.isfinite(value) else None for value in values] for column, values in numbers.items()
     }
     errors = numbers["standard_error"]
     return Gate(

@@ -103,5 +103,7 @@ class Plan(Frozen):
 
     def _exact_epsilon(self) -> tuple[Gate, ...]:
         spent = [pair for question in self.questions for pair in question.spends()]
-        sentence = "The exact worst-case ratio of every mechanism is at most e to its budget, compared as rational numbers."
+        sentence = (
+            "The exact worst-case ratio of every mechanism is at most e to its budget, compared as rational numbers."
+        )
         return (kept("exact_epsilon", sentence, spent),) if spent else ()

@@ -11,7 +11,7 @@ A kind is a folder beside this file and one line in registry.py.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.randomness import Keystream
+from pldp.privacy.exposure import Exposed
 from pldp.questions.gate import Gate
 from pldp.spec.fields import Frozen
 
@@ -106,8 +107,21 @@ class Predictions:
     assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
     """What an author may not have meant."""
-    target: str = ""
-    """What a target error is about, in words; empty where a target makes no sense."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one question adds to the privacy statement; sentences are told once, however many questions say them."""
+
+    guarantee: str
+    neighbours: str
+    exact: Fraction | None
+    """The exact ε of whoever spends most, rounded up; None where it is infinite."""
+    meaning: str
+    """Of that ε, in words."""
+    details: dict[str, Any]
+    public: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,18 +222,26 @@ class Question(Frozen):
     def spends(self) -> list[tuple[Fraction, Fraction]]:
         """Worst-case ratios of its channels, and the budgets that bound them."""
 
+    @abstractmethod
+    def statement(self, perturbed_by: str) -> Part:
+        """Its part of the privacy statement; nothing in it depends on anybody's values."""
 
+    def exposed(self) -> Iterable[Exposed]:
+        """What its answers tell about columns of the table of people."""
+        return ()
+
+    def refusal(self) -> str | None:
+        """Why no release may ask it, where only an evaluation does."""
+        return None
 
     @abstractmethod
-    def statement(self) -> dict[str, Any]:
-        """Its part of the privacy statement; nothing in it depends on anybody's values.
+    def predictions(self, spec: Any) -> Predictions:
+        """What it will come to, from the spec's assumptions alone: for `pldp plan`. `spec` is what it was planned from."""
 
-        `public` and `assumptions` are lists of sentences, which are put together with the other questions'.
-        """
-
-    @abstractmethod
-    def predictions(self) -> Predictions:
-        """What it will come to, from the spec's assumptions alone: for `pldp plan`."""
+    @property
+    def target(self) -> str:
+        """What a target error is about, in words; empty where a target makes no sense."""
+        return ""
 
     @abstractmethod
     def typical_errors(self, users: int | None = None) -> dict[str, float]:

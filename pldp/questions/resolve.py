@@ -8,7 +8,8 @@ from pldp.channels.exact import BITS, SCALE
 from pldp.estimate.inference import Recipe
 from pldp.questions.gate import FAMILY
 from pldp.questions.histograms.budgets import budgets_of
-from pldp.questions.histograms.resolve import make_histograms, strictest_first
+from pldp.questions.histograms.considered import strictest_first
+from pldp.questions.histograms.resolve import expected_shares, make_histograms
 from pldp.questions.numbers.question import Numbers
 from pldp.questions.numbers.resolve import plan_numbers
 from pldp.questions.numbers.spec import Numbers as NumbersSpec
@@ -35,8 +36,17 @@ def make_plan(spec: Spec, total: Fraction | None = None) -> Plan:
         choices = strictest_first(spec)
         planned = plan_numbers(spec.number_attributes, spec.numbers or NumbersSpec(), for_numbers, choices)
         fields = tuple(range(len(spec.number_attributes)))
-        shared = {"total": total, "recipe": recipe, "tested": tested, "fields": fields}
-        questions.append(Numbers(**dict(planned), **shared))
+        questions.append(
+            Numbers(
+                **dict(planned),
+                total=total,
+                recipe=recipe,
+                tested=tested,
+                fields=fields,
+                expected_users=spec.expected.users,
+                expected_shares=expected_shares(spec),
+            )
+        )
     return Plan(
         name=spec.name,
         total=total,

@@ -206,7 +206,9 @@ class Spec(Model):
             if len(set(own)) != len(own):
                 raise ValueError(f"attributes: {attribute.name}.methods must differ from each other")
             for place, method in enumerate(self.methods_of(attribute)):
-                field = f"attributes: {attribute.name}.methods" if own else "combination." + ("also" if place else "method")
+                field = (
+                    f"attributes: {attribute.name}.methods" if own else "combination." + ("also" if place else "method")
+                )
                 if method not in known:
                     raise ValueError(
                         f"{field} must be one of {', '.join(known)} with levels.visibility: "

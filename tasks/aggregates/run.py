@@ -10,10 +10,10 @@ from pldp.questions.aggregates.plan import AggregatesPlan
 from pldp.questions.aggregates.statement import aggregates_statement
 from pldp.tasks.aggregates.file import AggregatesFile
 from pldp.tasks.home import Home
-from pldp.tasks.run import AnyRun, open_kind
+from pldp.tasks.run import Run, open_kind
 
 
-class AggregatesRun(AnyRun):
+class AggregatesRun(Run):
     @property
     def plan(self) -> AggregatesPlan:
         return _read_plan(self.folder / "plan.json")

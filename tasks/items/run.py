@@ -10,10 +10,10 @@ from pldp.questions.items.plan import ItemsPlan
 from pldp.questions.items.statement import items_statement
 from pldp.tasks.home import Home
 from pldp.tasks.items.file import ItemsFile
-from pldp.tasks.run import AnyRun, open_kind
+from pldp.tasks.run import Run, open_kind
 
 
-class ItemsRun(AnyRun):
+class ItemsRun(Run):
     @property
     def plan(self) -> ItemsPlan:
         return _read_plan(self.folder / "plan.json")

@@ -130,9 +130,7 @@ def _stream(plan: Histograms, attribute: AttributePlan, reports: Reports) -> Ite
                 yield report_block(protocol, rows[part], level if told is None else told[part])  # type: ignore[arg-type]
 
 
-def conclude(
-    plan: Histograms, tallies: Tallies, estimates: Mapping[str, Mapping[str, Histogram]]
-) -> HistogramsResult:
+def conclude(plan: Histograms, tallies: Tallies, estimates: Mapping[str, Mapping[str, Histogram]]) -> HistogramsResult:
     counted = supports(plan, tallies)
     answers = tuple(estimates[plan.methods_of(attribute)[0]][attribute.name] for attribute in plan.attributes)
     binned = tuple(

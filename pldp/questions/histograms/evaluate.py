@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from pldp.questions.histograms.question import Histograms
 
 REPEATS = 1000
-NUMBERS = ("attribute", "probability", "method", "estimate", "standard_error", "ci_low", "ci_high", "n_reports", "truth")
+NUMBERS = (
+    "attribute",
+    "probability",
+    "method",
+    "estimate",
+    "standard_error",
+    "ci_low",
+    "ci_high",
+    "n_reports",
+    "truth",
+)
 """Columns of the evaluation's table of means and quantiles."""
 
 

@@ -13,7 +13,17 @@ import numpy as np
 from pldp.channels.exact import log_above, within
 from pldp.channels.protocol import Floats
 from pldp.estimate.checks import unbiasedness
-from pldp.questions.gate import FAMILY, TRUTH_ALPHA, Among, Gate, errors_usable, everyone_counted, exactly_once, holds, tails
+from pldp.questions.gate import (
+    FAMILY,
+    TRUTH_ALPHA,
+    Among,
+    Gate,
+    errors_usable,
+    everyone_counted,
+    exactly_once,
+    holds,
+    tails,
+)
 from pldp.questions.histograms.combine import HistogramsResult
 from pldp.questions.histograms.hidden import moment_test
 from pldp.questions.histograms.honest import estimates_possible
@@ -46,7 +56,9 @@ def gates(plan: Histograms, evidence: Evidence) -> tuple[Gate, ...]:
         *((methods_usable(evidence.tables["estimates"]),) if len(plan.methods) > 1 else ()),
         *((quantiles_usable(plan, evidence.tables["quantiles"]),) if _has_quantiles(plan) else ()),
         domains_complete(plan, rows),
-        everyone_counted([int(support.n.sum()) for support in result.supports], evidence.n_users, "Every attribute has"),
+        everyone_counted(
+            [int(support.n.sum()) for support in result.supports], evidence.n_users, "Every attribute has"
+        ),
     )
     return looked_at if evidence.truth is None else (*looked_at, unbiased(plan, result, evidence.truth))
 
@@ -129,7 +141,11 @@ def quantiles_usable(plan: Histograms, rows: Rows) -> Gate:
         "Every declared quantile of a binned number is published exactly once, finite and with a positive, finite "
         "standard error.",
         declared,
-        [key for key, fine in zip(zip(rows["attribute"], rows["probability"], strict=True), usable, strict=True) if fine],
+        [
+            key
+            for key, fine in zip(zip(rows["attribute"], rows["probability"], strict=True), usable, strict=True)
+            if fine
+        ],
     )
 
 

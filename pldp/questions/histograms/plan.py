@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+
 from pldp.channels.exact import float_above, log_above, within
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Floats, PureProtocol
 from pldp.channels.registry import PROTOCOLS
 from pldp.spec.fields import Frozen, Ratio
+
 
 class LevelPlan(Frozen):
     """One attribute at one level: the budget and the mechanism that spends it."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,14 +23,18 @@ from pldp.estimate.inference import Recipe, apply
 from pldp.estimate.likelihood import MOST_VALUES, table_blocks
 from pldp.estimate.mixture import correct_em
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
-from pldp.questions.histograms.plan import AttributePlan, HiddenPlan, Plan
-from pldp.questions.numbers.predict import mean_shares
+from pldp.questions.histograms.considered import protocol_rows
+from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
+from pldp.questions.question import Predictions
+from pldp.questions.rows import stacked
+
+if TYPE_CHECKING:
+    from pldp.questions.histograms.question import Histograms
+    from pldp.spec.release import Spec
 
 SIMULATIONS = 400
-_MOST_USERS = 10**12
-_LEAST_BUDGET, _MOST_BUDGET = 1e-6, 1000.0
-_STEPS = 37  # a quarter of a decade each
-_HALVINGS = 24
+_SEED = 0
+"""Simulated predictions are repeatable; they touch nobody's data."""
 
 
 @dataclass(frozen=True)
@@ -119,61 +122,79 @@ def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> t
     )
 
 
-def worst_error(plan: Histograms, users: int | None = None) -> float:
-    return largest_error(plan, users)[1]
+def typical_errors(plan: Histograms, users: int | None = None) -> dict[str, float]:
+    """The typical standard error of every attribute's shares, before post-processing.
 
-
-def largest_error(plan: Histograms, users: int | None = None) -> tuple[str, float]:
-    """The attribute of the largest typical standard error, and that error, before post-processing.
-
-    Of `oc+` where the method has no formula; where levels are hidden, of the method or else of `auem`. The error of a
-    mean counts as a share of its range; quantiles have no prediction and do not enter.
+    Of `oc+` where the method has no formula; where levels are hidden, of the method or else of `auem`.
     """
     sizes = plan.expected_sizes(users)
     errors = {}
     for attribute in plan.attributes:
+        method = plan.methods_of(attribute)[0]
         if plan.hidden is not None:
-            found = predict_hidden(attribute, plan.hidden, sizes, attribute.frequencies)
-            error = found.get(plan.recipe.method, found["auem"])
+            known = predict_hidden(attribute, plan.hidden, sizes, attribute.frequencies)
+            error = known.get(method, known["auem"])
         else:
-            method = plan.recipe.method if plan.recipe.method in LINEAR_METHODS else "oc+"
-            error = predict_linear(attribute, method, sizes, attribute.frequencies)
+            linear = method if method in LINEAR_METHODS else "oc+"
+            error = predict_linear(attribute, linear, sizes, attribute.frequencies)
         errors[attribute.name] = typical(error)
-    if plan.numbers is not None:
-        errors |= mean_shares(plan.numbers, sizes)
-    return max(errors.items(), key=lambda found: found[1])
+    return errors
 
 
-def users_for(plan: Histograms, target: float) -> int | None:
-    """The fewest users that reach the target at this budget."""
-    low, high = len(plan.levels), _MOST_USERS
-    if worst_error(plan, high) > target:
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if worst_error(plan, middle) <= target else (middle + 1, high)
-    return low
+def predictions(plan: Histograms, spec: Spec) -> Predictions:
+    """Tables: errors (attribute × method), levels (attribute × level: what the analyst pays for a choice), and protocols
+    (attribute × level × mechanism: what each would do)."""
+    sizes = plan.expected_sizes()
+    costs = [
+        {"attribute": [attribute.name], **vars(cost)}
+        for attribute in plan.attributes
+        for cost in level_costs(attribute, sizes, attribute.frequencies)
+    ]
+    errors = [row for attribute in plan.attributes for row in _errors(plan, attribute, sizes)]
+    tables = {"errors": stacked(errors), "levels": stacked(costs), "protocols": protocol_rows(plan, spec)}
+    return Predictions(tables, _assumptions(plan, sizes))
 
 
-def budget_for(plan_at: Callable[[Fraction], Plan], target: float) -> float | None:
-    """The smallest total budget that reaches the target with the expected users.
+def _errors(plan: Histograms, attribute: AttributePlan, sizes: Counts) -> list[dict[str, Any]]:
+    """Typical error per method: by formula where there is one, by simulation where the estimate is biased."""
+    truth, recipe = attribute.frequencies, replace(plan.recipe, method=plan.methods_of(attribute)[0])
+    rng = np.random.default_rng(_SEED)
+    known: list[tuple[str, str, float]] = []
+    simulated: dict[str, Recipe] = {}
+    if plan.hidden is not None:
+        for method, error in predict_hidden(attribute, plan.hidden, sizes, truth).items():
+            known.append((method, "formula", typical(error)))
+    else:
+        for method in LINEAR_METHODS:
+            known.append((method, "formula", typical(predict_linear(attribute, method, sizes, truth))))
+        linear = replace(recipe, method="oc+") if recipe.method == "em" else recipe
+        if recipe.postprocess != "none":
+            simulated[f"{linear.method}, {recipe.postprocess}"] = linear
+    for method in plan.methods_of(attribute):
+        if method in ("op", "op-exact"):
+            simulated[f"{method}, none"] = replace(recipe, method=method, postprocess="none")
+    for label, variant in simulated.items():
+        error = predict_simulated(attribute, variant.method, variant, sizes, truth, rng)
+        known.append((label, "simulation", typical(error)))
+    return [
+        {"attribute": [attribute.name], "values": len(truth), "method": method, "standard_error": error, "by": by}
+        for method, by, error in known
+    ]
 
-    Some budgets have no plan: where levels are hidden, those that would tell too much about them. So the search goes
-    upwards until a budget reaches the target, then halves the step before it.
-    """
 
-    def reaches(total: float) -> bool:
-        try:
-            return worst_error(plan_at(Fraction(str(total)))) <= target
-        except ValueError:
-            return False
-
-    grid = np.geomspace(_LEAST_BUDGET, _MOST_BUDGET, _STEPS).tolist()
-    first = next((i for i, total in enumerate(grid) if reaches(total)), None)
-    if first is None:
-        return None
-    low, high = grid[max(first - 1, 0)], grid[first]
-    for _ in range(_HALVINGS):
-        middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if reaches(middle) else (middle, high)
-    return high
+def _assumptions(plan: Histograms, sizes: Counts) -> tuple[str, ...]:
+    chosen = ", ".join(f"{level} {size:,}" for level, size in zip(plan.levels, sizes, strict=True))
+    stated = [a.name for a in plan.attributes if len(set(a.assumed)) > 1]
+    assumed = [
+        f"{plan.expected_users:,} users, of whom choose {chosen}",
+        "levels are chosen independently of the value",
+        f"frequencies as stated for {', '.join(stated)}, equal for the rest" if stated else "equal frequencies",
+    ]
+    if plan.hidden is not None:
+        assumed.append("levels are hidden: estimates see only what the reports tell about them")
+    if any(method in ("op", "op-exact") for method in plan.methods):
+        assumed.append(
+            "op is simulated with the true histogram as its reference; with a noisy one (the previous release) "
+            "its largest error is typically 5 to 15 % above that of oc"
+        )
+    return tuple(assumed)

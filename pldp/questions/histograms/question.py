@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import prod
@@ -14,14 +14,30 @@ from pldp.channels.protocol import Counts
 from pldp.channels.randomness import Keystream
 from pldp.estimate.inference import Histogram, Recipe
 from pldp.estimate.simulate import whole_counts
+from pldp.privacy.exposure import Exposed
 from pldp.privacy.leak import level_leak
 from pldp.questions.gate import Gate
 from pldp.questions.histograms.combine import HistogramsResult, combine, conclude
+from pldp.questions.histograms.evaluate import HistogramsTruth, study, true_counts
 from pldp.questions.histograms.gates import gates
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
+from pldp.questions.histograms.predict import predictions, typical_errors
 from pldp.questions.histograms.reports import HistogramTally, draw, tally
+from pldp.questions.histograms.statement import exposed, statement
 from pldp.questions.histograms.tables import budgets, tables
-from pldp.questions.question import Columns, Evidence, Question, Reports, Rows, Sheet, Tallies
+from pldp.questions.question import (
+    Columns,
+    Evidence,
+    Part,
+    Partitions,
+    Predictions,
+    Question,
+    Repeats,
+    Reports,
+    Rows,
+    Sheet,
+    Tallies,
+)
 from pldp.spec.fields import Ratio
 
 
@@ -136,3 +152,35 @@ class Histograms(Question):
 
     def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
         return gates(self, evidence)
+
+    def statement(self, perturbed_by: str) -> Part:
+        return statement(self)
+
+    def exposed(self) -> Iterable[Exposed]:
+        return exposed(self)
+
+    def refusal(self) -> str | None:
+        if "emoa-paper" in self.methods:
+            return (
+                "combination.method must not be emoa-paper in a release: it is wrong, and here to be compared with. "
+                "Use em, or `pldp evaluate`"
+            )
+        return None
+
+    def predictions(self, spec: Any) -> Predictions:
+        return predictions(self, spec)
+
+    @property
+    def target(self) -> str:
+        return "the typical share of every histogram"
+
+    def typical_errors(self, users: int | None = None) -> dict[str, float]:
+        return typical_errors(self, users)
+
+    def truth(self, people: Partitions, result: HistogramsResult) -> HistogramsTruth:
+        return true_counts(self, people)
+
+    def study(
+        self, people: Partitions, truth: HistogramsTruth, result: HistogramsResult, repeats: Repeats
+    ) -> dict[str, Rows]:
+        return study(self, truth, result, repeats)

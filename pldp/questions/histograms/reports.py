@@ -105,7 +105,9 @@ def tally(plan: Histograms, sheet: Sheet, reports: Columns) -> HistogramTally:
     rows = from_words(reports, protocol.report_bytes)
     if level is not None:
         table = tally_distinct(protocol, rows) if tabulated else None
-        return HistogramTally(np.array([len(rows)]), protocol.support(rows)[None], None if table is None else table[None])
+        return HistogramTally(
+            np.array([len(rows)]), protocol.support(rows)[None], None if table is None else table[None]
+        )
     told = reports[LEVEL].astype(np.intp)
     table = tally_hidden(protocol, rows, told, len(protocols)) if tabulated else None
     return HistogramTally(level_tally(told, len(protocols)), joint_support(protocol, rows, told, len(protocols)), table)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from fractions import Fraction
 
-import numpy as np
-
-from pldp.channels.choice import AUTO, Candidate, candidates, choose
+from pldp.channels.choice import AUTO, Candidate, choose
 from pldp.channels.exact import log_above, within
-from pldp.channels.krr import KRR
-from pldp.channels.protocol import Floats
-from pldp.channels.registry import PROTOCOLS
 from pldp.estimate.inference import Recipe
 from pldp.estimate.likelihood import MOST_VALUES
 from pldp.privacy.leak import level_leak
+from pldp.questions.histograms.considered import considered, frequencies, hidden_plan, strictest_first
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan, LevelPlan
 from pldp.questions.histograms.question import Histograms
 from pldp.questions.histograms.reports import LIKELIHOODS
@@ -42,7 +38,7 @@ def make_histograms(
         expected_users=spec.expected.users,
         expected_shares=expected_shares(spec),
         one_level_for_all=not isinstance(spec.levels.column, dict),
-        hidden=_hidden(spec),
+        hidden=hidden_plan(spec),
     )
     return plan if plan.hidden is None else _within_leak(plan, plan.hidden, spec)
 
@@ -85,65 +81,6 @@ def _within_leak(plan: Histograms, hidden: HiddenPlan, spec: Spec) -> Histograms
     return plan
 
 
-def _hidden(spec: Spec) -> HiddenPlan | None:
-    if spec.levels.epsilon_p is None or spec.levels.max_leak is None:
-        return None
-    try:
-        protocol = KRR.for_budget(len(spec.levels.choices), spec.levels.epsilon_p)
-    except ValueError as error:
-        raise ValueError(f"levels.epsilon_p: {error}") from None
-    return HiddenPlan(budget=spec.levels.epsilon_p, parameters=asdict(protocol), max_leak=spec.levels.max_leak)
-
-
-def strictest_first(spec: Spec) -> dict[str, Fraction]:
-    return dict(sorted(spec.levels.choices.items(), key=lambda choice: choice[1]))
-
-
-def considered(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fraction]) -> tuple[Candidate, ...]:
-    """What `auto` chooses from for levels that are decided on together: each alone, or all where levels are hidden.
-
-    Hidden levels ask for reports that look alike at every level, and leave out what alone would tell too much of it.
-    """
-    barred = _barred(spec, attribute)
-    found = candidates(len(spec.labels(attribute)), budgets, frequencies(spec, attribute), barred, spec.report_bytes)
-    hidden = _hidden(spec)
-    if hidden is None:
-        return found
-    return tuple(_leak_checked(candidate, hidden) for candidate in found)
-
-
-def _barred(spec: Spec, attribute: Cells | Crosstab) -> dict[str, str]:
-    """Which protocols may not be chosen, and why."""
-    wanted = spec.mechanism_of(attribute)
-    bound = [method for method in spec.methods_of(attribute) if method in ("self-calibrated", "emoa-paper")]
-    reasons = {}
-    for name, kind in PROTOCOLS.items():
-        if spec.levels.hidden and not kind.level_free:
-            reasons[name] = "its reports would give the hidden level away"
-        elif bound and name != "brr":
-            reasons[name] = f"method {bound[0]} takes brr"
-        elif wanted not in (AUTO, name):
-            reasons[name] = f"the spec asks for {wanted}"
-    return reasons
-
-
-def _leak_checked(candidate: Candidate, hidden: HiddenPlan) -> Candidate:
-    if candidate.refused is not None:
-        return candidate
-    leak = level_leak([candidate.protocols], hidden.protocol)
-    if leak is None:
-        return replace(candidate, refused="its reports give the level away")
-    if within(leak, hidden.max_leak):
-        return candidate
-    return replace(candidate, refused=f"it alone tells {log_above(leak):.4g} about the level")
-
-
-def frequencies(spec: Spec, attribute: Cells | Crosstab) -> Floats:
-    """What the plan assumes: stated, else equal."""
-    k = len(spec.labels(attribute))
-    return np.array([float(share) for share in attribute.assumed or (Fraction(1, k),) * k])
-
-
 def _chosen(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fraction], frugal: bool = False) -> Candidate:
     """The least variance, or where `frugal` the least told about the level."""
     found = considered(spec, attribute, budgets)
@@ -152,7 +89,7 @@ def _chosen(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fraction]
         raise ValueError(
             f"budget.total: a budget of {float(min(budgets)):g} is too small to leave any signal. {_RAISE}"
         )
-    hidden = _hidden(spec)
+    hidden = hidden_plan(spec)
     free = [candidate for candidate in found if candidate.refused is None]
     if frugal and hidden is not None and free:
         return min(free, key=lambda candidate: level_leak([candidate.protocols], hidden.protocol) or Fraction(1))

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.stats import norm
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.estimate.checks import homogeneity, unbiasedness
 from pldp.estimate.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
 from pldp.estimate.comparators import apldp, apldp_protocols, rcf, uniform_protocol
 from pldp.estimate.inference import Recipe, apply
 from pldp.estimate.postprocess import postprocess
 from pldp.estimate.simulate import draw_levels, draw_support
-from pldp.estimate.checks import homogeneity, unbiasedness
 from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.histograms.predict import predict_linear
 

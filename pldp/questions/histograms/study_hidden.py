@@ -20,7 +20,7 @@ from pldp.estimate.simulate import draw_levels, draw_support
 from pldp.questions.histograms.hidden import moment_test
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 from pldp.questions.histograms.predict import predict_hidden
-from pldp.questions.histograms.study import BATCH_CELLS, Errors, AttributeStudy
+from pldp.questions.histograms.study import BATCH_CELLS, AttributeStudy, Errors
 
 EM_REPEATS = 200
 """`em` climbs a likelihood a repetition, so it runs on the first few only."""

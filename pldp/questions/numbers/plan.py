@@ -123,6 +123,8 @@ class Question(Frozen):
     second_moment: float
     bins: int
     probabilities: tuple[float, ...]
+    chosen: bool = True
+    """Whether its mechanism was chosen by the plan, not stated."""
 
     @property
     def bounds(self) -> Bounds:
@@ -138,6 +140,8 @@ class NumbersPlan(Frozen):
     importance: Literal["none", "stated", "columns", "weights"]
     assumed_important: float
     estimator: str
+    sampling: str = "optimal"
+    """The rule by which the number of answers was chosen, or that number."""
     questions: tuple[Question, ...]
     levels: tuple[NumberLevel, ...]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,11 @@ from pldp.questions.numbers.budgets import average_variance
 from pldp.questions.numbers.choice import FOR_MEANS, MECHANISMS
 from pldp.questions.numbers.means import ESTIMATORS
 from pldp.questions.numbers.plan import MEAN, NumberLevel, NumbersPlan, Question
+from pldp.questions.question import Predictions, Rows
+from pldp.questions.rows import stacked
+
+if TYPE_CHECKING:
+    from pldp.questions.numbers.question import Numbers
 
 
 def class_shares(plan: NumbersPlan, level: NumberLevel, question: Question) -> Floats:
@@ -89,3 +95,84 @@ def sampling_costs(plan: NumbersPlan, level: int, candidates: Sequence[int]) -> 
     moment = sum(question.second_moment for question in plan.questions) / len(plan.questions)
     total, questions = float(plan.levels[level].budget), len(plan.questions)
     return {k: float(average_variance(total, questions, k, moment)) for k in candidates if 1 <= k <= questions}
+
+
+def predictions(plan: Numbers) -> Predictions:
+    """Tables: means (attribute × estimator), sampling (by level: how many questions are answered, and why), mechanisms
+    (attribute × level)."""
+    sizes = plan.expected_sizes()
+    means = [
+        {
+            "attribute": [question.attribute],
+            "lower": question.lower,
+            "upper": question.upper,
+            "method": method,
+            "published": method == plan.estimator,
+            "standard_error": predict_mean(plan, i, method, sizes) * question.bounds.half_width,
+        }
+        for i, question in enumerate(plan.questions)
+        if question.kind == MEAN
+        for method in ESTIMATORS
+    ]
+    tables = {"means": stacked(means), "sampling": _sampling(plan), "mechanisms": _mechanisms(plan)}
+    return Predictions(tables, _assumptions(plan))
+
+
+def _sampling(plan: Numbers) -> Rows:
+    parts = []
+    for i, level in enumerate(plan.levels):
+        near = sampling_costs(plan, i, range(level.sampled - 1, level.sampled + 2))
+        noises = ", ".join(f"{k}: {cost / near[level.sampled]:.2f}" for k, cost in near.items())
+        stated = plan.sampling.isdecimal()
+        parts.append(
+            {
+                "level": [level.level],
+                "budget": float(level.budget),
+                "questions": len(plan.questions),
+                "sampled": level.sampled,
+                "lowest": float(level.classes[0].budget),
+                "highest": float(level.classes[-1].budget),
+                "why": f"as stated ({level.sampled})"
+                if stated
+                else f"{plan.sampling}; noise by number, relative: {noises}",
+            }
+        )
+    return stacked(parts)
+
+
+def _mechanisms(plan: Numbers) -> Rows:
+    """The mechanism of every question's equal budget, and why."""
+    parts = []
+    for asked, question in enumerate(plan.questions):
+        for level in plan.levels:
+            usual = next((c for c in level.classes if c.units == level.budgets.equal), level.classes[0])
+            noises = considered_noise(usual.budget, question.second_moment)
+            compared = ", ".join(
+                f"{name} {noise:.3g}" for name, noise in sorted(noises.items(), key=lambda one: one[1])
+            )
+            why = f"least noise of {compared}" if question.chosen else f"as stated; {compared}"
+            parts.append(
+                {
+                    "attribute": [question.attribute],
+                    "question": question.kind,
+                    "level": level.level,
+                    "budget": float(usual.budget),
+                    "mechanism": usual.mechanisms[asked].mechanism,
+                    "why": why if question.kind == MEAN else "the square wave tells most about a distribution",
+                }
+            )
+    return stacked(parts)
+
+
+def _assumptions(plan: Numbers) -> tuple[str, ...]:
+    chosen = zip((level.level for level in plan.levels), plan.expected_sizes(), strict=True)
+    known = list(dict.fromkeys(q.attribute for q in plan.questions if (q.mean, q.second_moment) != (0.0, 1 / 3)))
+    evenly = "numbers spread evenly over their bounds"
+    assumed = [
+        f"{plan.expected_users:,} users, of whom choose {', '.join(f'{level} {size:,}' for level, size in chosen)}",
+        "levels are chosen independently of the value",
+        f"means and deviations as stated for {', '.join(known)}, else {evenly}" if known else evenly,
+    ]
+    if any(level.budgets.personal for level in plan.levels):
+        assumed.append(f"an attribute matters to {plan.assumed_important:.0%} of users, each by itself")
+    return tuple(assumed)

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from pldp.channels.protocol import Counts
 from pldp.channels.randomness import Keystream
 from pldp.estimate.inference import Recipe
+from pldp.estimate.simulate import whole_counts
+from pldp.privacy.exposure import Exposed
 from pldp.questions.gate import Gate
 from pldp.questions.numbers.estimate import NumbersResult, estimate
+from pldp.questions.numbers.evaluate import NumbersTruth, study, true_numbers
 from pldp.questions.numbers.gates import gates
 from pldp.questions.numbers.plan import NumbersPlan
+from pldp.questions.numbers.predict import mean_shares, predictions
 from pldp.questions.numbers.reports import NumberCounts, NumberReports, count_numbers, report_numbers
+from pldp.questions.numbers.statement import exposed, statement
 from pldp.questions.numbers.tables import budgets, tables
-from pldp.questions.question import ANSWER, Columns, Evidence, Question, Reports, Rows, Sheet, Tallies
+from pldp.questions.question import (
+    ANSWER,
+    Columns,
+    Evidence,
+    Part,
+    Partitions,
+    Predictions,
+    Question,
+    Repeats,
+    Reports,
+    Rows,
+    Sheet,
+    Tallies,
+)
 from pldp.spec.fields import Ratio
 
 CODE_CELLS = 4
@@ -33,9 +52,14 @@ class Numbers(NumbersPlan, Question):
     """How many results of the whole release share the false alarms of the test for agreement."""
     fields: tuple[int, ...]
     """The vault's columns of codes, one per numeric attribute."""
+    expected_users: int
+    expected_shares: tuple[float, ...]
     choice_field: str = "level_0"
     place: str = "numbers"
     """Where its reports lie."""
+
+    def expected_sizes(self, users: int | None = None) -> Counts:
+        return whole_counts(np.asarray(self.expected_shares), users or self.expected_users)
 
     @property
     def cells(self) -> int:
@@ -105,3 +129,28 @@ class Numbers(NumbersPlan, Question):
 
     def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
         return gates(self, evidence)
+
+    def statement(self, perturbed_by: str) -> Part:
+        return statement(self)
+
+    def exposed(self) -> Iterable[Exposed]:
+        return exposed(self)
+
+    def predictions(self, spec: Any) -> Predictions:
+        return predictions(self)
+
+    @property
+    def target(self) -> str:
+        return "every mean as a share of its bounds"
+
+    def typical_errors(self, users: int | None = None) -> dict[str, float]:
+        """Of a mean, as a share of its range; quantiles have no prediction."""
+        return mean_shares(self, self.expected_sizes(users))
+
+    def truth(self, people: Partitions, result: NumbersResult) -> NumbersTruth:
+        return true_numbers(self, people)
+
+    def study(
+        self, people: Partitions, truth: NumbersTruth, result: NumbersResult, repeats: Repeats
+    ) -> dict[str, Rows]:
+        return study(self, people, truth, result, repeats)

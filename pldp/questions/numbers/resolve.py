@@ -43,6 +43,7 @@ def questions_of(attributes: Sequence[Number], numbers: Numbers) -> tuple[Questi
             second_moment=min(second_moment, 1.0),
             bins=number.bins,
             probabilities=number.quantiles if kind == DISTRIBUTION else (),
+            chosen=number.mechanism == "auto",
         )
 
     means = [question(i, number, MEAN) for i, number in enumerate(attributes)]
@@ -84,6 +85,7 @@ def plan_numbers(
         importance=mode,
         assumed_important=important,
         estimator=numbers.estimator,
+        sampling=str(numbers.sampling),
         questions=questions,
         levels=tuple(levels),
     )

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pldp.channels.exact import float_above
+from pldp.privacy.exposure import Exposed
 from pldp.questions.numbers.plan import NumbersPlan
+from pldp.questions.numbers.plan import Question as Topic
+from pldp.questions.question import Part
+
+if TYPE_CHECKING:
+    from pldp.questions.numbers.question import Numbers
 
 
 def attribute_statements(numbers: NumbersPlan) -> list[dict[str, Any]]:
@@ -63,5 +70,37 @@ def public_sentences(numbers: NumbersPlan) -> list[str]:
     return sentences
 
 
-def worst_exact(numbers: NumbersPlan | None) -> Fraction:
-    return Fraction(0) if numbers is None else max(Fraction(level.worst_exact) for level in numbers.levels)
+def statement(plan: Numbers) -> Part:
+    return Part(
+        guarantee="personalised by level",
+        neighbours="two values of one user's row, at the same chosen levels",
+        exact=max(Fraction(level.worst_exact) for level in plan.levels),
+        meaning="a user who chose the weakest level everywhere; nobody spends more",
+        details={
+            "by_level": {level.level: float_above(level.budget) for level in plan.levels},
+            "attributes": attribute_statements(plan),
+            "numbers": numbers_statement(plan),
+        },
+        public=("how many users chose each level, and which level a user chose", *public_sentences(plan)),
+        assumptions=(
+            "every user answers once",
+            "every further release of the same users spends its own budget on top of this one",
+        ),
+    )
+
+
+def exposed(plan: Numbers) -> Iterator[Exposed]:
+    """By column, since questions about one attribute are answered on one budget."""
+    columns: dict[str, list[Topic]] = {}
+    for question in plan.questions:
+        columns.setdefault((question.source_column or question.attribute).casefold(), []).append(question)
+    for asked in columns.values():
+        most = {level.level: level.most(len(asked)) for level in plan.levels}
+        for i, name in enumerate(dict.fromkeys(question.attribute for question in asked)):
+            yield Exposed(
+                column=asked[0].source_column or asked[0].attribute,
+                attribute=name,
+                by_choice={level: Fraction(nominal) if i == 0 else Fraction(0) for level, (nominal, _) in most.items()},
+                nominal=max(Fraction(nominal) for nominal, _ in most.values()) if i == 0 else Fraction(0),
+                exact=max(Fraction(exact) for _, exact in most.values()) if i == 0 else Fraction(0),
+            )
