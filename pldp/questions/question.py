@@ -91,6 +91,10 @@ class Reports(Protocol):
     def ask(self, method: str, arrays: NDArray[Any]) -> NDArray[np.int64]:
         """Σ over all files of `question.<method>(sheet, reports, arrays)`, spread over the runner's workers."""
 
+    @property
+    def adapted(self) -> bytes | None:
+        """What later phases were asked, as it was committed before any of them was drawn; None of a single phase."""
+
     def generator(self, label: str) -> np.random.Generator:
         """For bootstraps, which simulate from what is published: it follows from the release, and is no secret."""
 
@@ -146,7 +150,8 @@ class Repeats:
     repeat: int | None
     seed: int | None
     keep_levels: bool
-    stream: Callable[[str], Keystream]
+    stream: Callable[..., Keystream]
+    """By labels, as a run's."""
     progress: Callable[[], None] = lambda: None
     """Called whenever a part of the repetitions is done."""
 
@@ -172,6 +177,11 @@ class Question(Frozen):
     @abstractmethod
     def worst_total(self) -> Fraction:
         """The most that anybody spends on it, whatever they choose."""
+
+    @property
+    def refusal(self) -> str | None:
+        """Why it may be evaluated but not released, as a sentence without its full stop; None where it may."""
+        return None
 
     @property
     @abstractmethod

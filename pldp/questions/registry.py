@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from pldp.questions.histograms.question import Histograms
+from pldp.questions.items.question import Items
 from pldp.questions.numbers.question import Numbers
 
-AnyQuestion = Annotated[Histograms | Numbers, Field(discriminator="kind")]
+AnyQuestion = Annotated[Histograms | Numbers | Items, Field(discriminator="kind")]

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts
-from pldp.questions.items.levels import Floats
-from pldp.questions.items.plan import Bits, ItemsPlan, OneValue, Sampled
+from pldp.questions.items.plan import ItemsPlan
 from pldp.questions.items.pooling import pool, weigher
-from pldp.questions.items.reconstruct import noise_covariance
 from pldp.questions.items.transactions import Itemsets
 
 
@@ -48,20 +46,6 @@ def telling_length(plan: ItemsPlan) -> int:
     return length
 
 
-def item_noise(plan: ItemsPlan, level: int) -> Floats:
-    """Noise of one report's estimate of each item at the minimum support."""
-    way, support = plan.levels[level].way, plan.minimum_support
-    match way:
-        case Bits():
-            singles = np.arange(len(plan.items), dtype=np.int32)[:, None]
-            return way.channel.expected_noise(singles, support)
-        case OneValue():
-            even = np.full(len(plan.items), 1 / len(plan.items))
-            return np.diag(noise_covariance(way.channel.inverse, way.channel.matrix, even)).copy()
-        case Sampled():
-            return np.full(len(plan.items), way.items.sampling.noise_variance(np.array([support]))[0])
-
-
 def group_sizes(plan: ItemsPlan, n: Counts, length: int) -> Counts:
     """How many users of each level are asked about sets of this length."""
     if plan.phases == 1:
@@ -69,14 +53,19 @@ def group_sizes(plan: ItemsPlan, n: Counts, length: int) -> Counts:
     return n - n // 2 if length == 1 else n // 2
 
 
+def _by_noise(plan: ItemsPlan) -> NDArray[np.intp]:
+    """Items from the least noisy, at the weakest level."""
+    return np.argsort(plan.levels[-1].channel.item_noise(plan.minimum_support), kind="stable")
+
+
 def _middling(plan: ItemsPlan, length: int) -> Itemsets:
-    order = np.argsort(item_noise(plan, -1), kind="stable")
+    order = _by_noise(plan)
     start = (order.size - length) // 2
     return np.sort(order[start : start + length]).astype(np.int32)
 
 
 def _noisiest(plan: ItemsPlan, length: int) -> Itemsets:
-    order = np.argsort(item_noise(plan, -1), kind="stable")
+    order = _by_noise(plan)
     return np.sort(order[order.size - length :]).astype(np.int32)
 
 
@@ -87,28 +76,9 @@ def _error(plan: ItemsPlan, items: Itemsets) -> float:
     if not present.size:
         return float("inf")
     support = plan.minimum_support
-    noises = [LevelNoise(plan, int(level)) for level in present]
+    channels = [plan.levels[level].channel for level in present]
     n = sizes[present]
-    weights = weigher(plan.combination, noises, n, support)(items)
-    noise = np.stack([each.expected_noise(items, support) for each in noises], axis=1)
+    weights = weigher(plan.combination, channels, n, support)(items)
+    noise = np.stack([each.expected_noise(items, support) for each in channels], axis=1)
     _, error = pool(np.full_like(noise, support), noise, n, weights, plan.expected_users, population=plan.population)
     return float(error[0])
-
-
-@dataclass(frozen=True)
-class LevelNoise:
-    """The noise of one level's reports, whatever their form."""
-
-    plan: ItemsPlan
-    level: int
-
-    def expected_noise(self, items: NDArray[np.integer], support: float) -> Floats:
-        way = self.plan.levels[self.level].way
-        match way:
-            case Bits():
-                return way.channel.expected_noise(items, support)
-            case OneValue():
-                return item_noise(self.plan, self.level)[items[:, 0]]
-            case Sampled():
-                phase = way.items if items.shape[1] == 1 or way.sets is None else way.sets
-                return phase.sampling.expected_noise(items, support)

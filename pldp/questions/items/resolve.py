@@ -10,16 +10,19 @@ from pldp.questions.items.allocation import RowWish, bounded_items, split_capped
 from pldp.questions.items.bounded import Wish, bounded_channel
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.levels import level_budgets
-from pldp.questions.items.plan import Bits, ItemLevel, ItemsPlan, OneValue, Origin, Phase, Sampled
+from pldp.questions.items.plan import ItemLevel, Origin
 from pldp.questions.items.predict import telling_length, typical_error
+from pldp.questions.items.question import Items
+from pldp.questions.items.rowchannels import Bits, OneValue, Phase, Sampled
 from pldp.questions.items.sampling import SetSampling
 from pldp.questions.items.spec import ItemsSpec
 from pldp.questions.items.values import ValueChannel
+from pldp.questions.plan import Plan
 
 Chosen = Literal["bounded", "aprr", "sampling"]
 
 
-def make_plan(spec: ItemsSpec, items: tuple[str, ...], sensitivity: tuple[int, ...] | None) -> ItemsPlan:
+def make_plan(spec: ItemsSpec, items: tuple[str, ...], sensitivity: tuple[int, ...] | None) -> Items:
     """`sensitivity` are the items' levels, declared or (in an evaluation) scored; None where all are alike."""
     if spec.protocol != "auto":
         return _plan(spec, items, sensitivity, spec.protocol, "the spec asks for it")
@@ -27,38 +30,48 @@ def make_plan(spec: ItemsSpec, items: tuple[str, ...], sensitivity: tuple[int, .
         return _plan(spec, items, sensitivity, "bounded", "of single values it is never worse than plain k-RR")
     if sensitivity is not None or spec.weights is not None:
         return _plan(spec, items, sensitivity, "bounded", "it alone tells items apart and keeps its bound")
-    found: list[tuple[float, ItemsPlan]] = []
+    plans: list[tuple[float, Items]] = []
     refused = ""
     for protocol in ("bounded", "sampling"):
         try:
             plan = _plan(spec, items, None, protocol, "")
             # By single items, where both are unbiased: sampled sets are candidates only, and long rows understate them.
-            found.append((typical_error(plan, 1), plan))
+            plans.append((typical_error(plan, 1), plan))
         except ValueError as error:
             refused = str(error)  # no signal
-    if not found:
+    if not plans:
         raise ValueError(refused)
-    found.sort(key=lambda one: one[0])
-    best = found[0][1]
-    why = f"single items are predicted a standard error of {found[0][0]:.3g}"
-    why += f", with {found[1][1].protocol} one of {found[1][0]:.3g}" if found[1:] else "; no other leaves a signal"
+    plans.sort(key=lambda one: one[0])
+    best = plans[0][1]
+    why = f"single items are predicted a standard error of {plans[0][0]:.3g}"
+    why += f", with {plans[1][1].protocol} one of {plans[1][0]:.3g}" if plans[1:] else "; no other leaves a signal"
     return best.model_copy(update={"why": why})
+
+
+def make_release(spec: ItemsSpec, question: Items) -> Plan:
+    """The plan of a release that asks for items and nothing else."""
+    return Plan(
+        name=spec.name,
+        total=spec.bound,
+        questions=(question,),
+        expected_users=spec.expected.users,
+        minimum_users=spec.gates.minimum_users,
+    )
 
 
 def _plan(
     spec: ItemsSpec, items: tuple[str, ...], sensitivity: tuple[int, ...] | None, protocol: Chosen, why: str
-) -> ItemsPlan:
+) -> Items:
     ordered = sorted(spec.levels.choices.items(), key=lambda choice: choice[1])
     stated = spec.expected.levels
     shares = [Fraction(1, len(ordered)) if stated is None else stated.get(name, Fraction(0)) for name, _ in ordered]
     asked = spec.sensitivity
-    plan = ItemsPlan(
-        name=spec.name,
+    plan = Items(
         items=items,
         holds=spec.holds,
         protocol=protocol,
         why=why,
-        n_levels=None if asked is None else asked.of,
+        n_sensitivities=None if asked is None else asked.of,
         sensitivity=sensitivity,
         split=None if asked is None or protocol != "bounded" or spec.holds == "one" else asked.split,
         origin=None
@@ -69,7 +82,7 @@ def _plan(
                 level=name,
                 budget=spec.budget.total * share,
                 bound=spec.bound * share,
-                way=_way(spec, items, sensitivity, protocol, spec.budget.total * share),
+                channel=_channel(spec, items, sensitivity, protocol, spec.budget.total * share),
             )
             for name, share in ordered
         ),
@@ -85,12 +98,11 @@ def _plan(
         candidates=spec.sampling.candidates,
         expected_users=spec.expected.users,
         expected_shares=tuple(float(share) for share in shares),
-        minimum_users=spec.gates.minimum_users,
     )
     return plan if protocol == "sampling" else plan.model_copy(update={"length": telling_length(plan)})
 
 
-def _way(
+def _channel(
     spec: ItemsSpec, items: tuple[str, ...], sensitivity: tuple[int, ...] | None, protocol: Chosen, total: Fraction
 ) -> Bits | OneValue | Sampled:
     weights = tuple(1.0 if spec.weights is None else spec.weights[item] for item in items)
@@ -105,7 +117,7 @@ def _way(
             value = ValueChannel.aprr(sensitivity or (), n_levels, total)
         else:
             # What aprr promises a value of each level; one of level 0 is bounded by the total.
-            promised = [total if own is None else min(own, total) for own in level_budgets(n_levels, total)]
+            promised = [total if one is None else min(one, total) for one in level_budgets(n_levels, total)]
             budgets = total if sensitivity is None else tuple(promised[level] for level in sensitivity)
             value = bounded_channel(Wish.of(weights, budgets))
         return OneValue(redraw=value.redraw, mass=value.mass)

@@ -9,7 +9,7 @@ import numpy as np
 from pldp.channels.protocol import Counts
 from pldp.questions.items.checks import agreement, bernstein
 from pldp.questions.items.levels import Floats
-from pldp.questions.items.plan import Bits, ItemLevel, ItemsPlan, OneValue, Sampled
+from pldp.questions.items.plan import ItemsPlan
 
 
 @dataclass(frozen=True)
@@ -37,24 +37,6 @@ class Singles:
 def level_singles(plan: ItemsPlan, counts: Counts, n: Counts) -> Singles:
     """From raw support, (level, value)."""
     there = np.flatnonzero(n > 0)
-    columns = [_single(plan.levels[level], counts[level], int(n[level]), len(plan.items)) for level in there]
+    columns = [plan.levels[level].channel.singles(counts[level], int(n[level])) for level in there]
     support, noise, largest = (np.stack(column, axis=1) for column in zip(*columns, strict=True))
     return Singles(support, noise, largest, n[there])
-
-
-def _single(level: ItemLevel, counts: Counts, n: int, n_items: int) -> tuple[Floats, Floats, Floats]:
-    way = level.way
-    match way:
-        case Bits():
-            q, gap = way.channel.false_one, way.channel.gap
-            p = q + gap
-            return (counts / n - q) / gap, np.maximum(q * (1 - q), p * (1 - p)) / gap**2, 1 / gap
-        case OneValue():
-            inverse = way.channel.inverse
-            noise = (np.square(inverse) @ way.channel.matrix.T - np.eye(n_items)).max(axis=1)
-            return inverse @ (counts / n), np.maximum(noise, 0), np.abs(inverse).max(axis=1) + 1
-        case Sampled():
-            sampling = way.items.sampling
-            support, _ = sampling.estimate(counts, n)
-            noise = float(sampling.noise_variance(np.array([0.0, 1.0])).max())
-            return support, np.full(n_items, noise), np.full(n_items, sampling.length / sampling.protocol.gap)

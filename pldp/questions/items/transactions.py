@@ -138,6 +138,27 @@ class Columns:
         return totals
 
 
+@dataclass(frozen=True, eq=False)
+class Transactions:
+    """Users' rows of items: user i holds items[offsets[i] : offsets[i + 1]]."""
+
+    offsets: NDArray[np.integer]
+    items: NDArray[np.integer]
+
+    @property
+    def n_users(self) -> int:
+        return self.offsets.size - 1
+
+    def of_users(self, chosen: NDArray[np.bool_]) -> Transactions:
+        """Only these users' rows, in the same order."""
+        sizes = np.diff(self.offsets)
+        return Transactions(np.concatenate([[0], np.cumsum(sizes[chosen])]), self.items[np.repeat(chosen, sizes)])
+
+    def columns(self, n_items: int) -> Columns:
+        """Users without items are rows without items: what a user holds must not decide whether the user counts."""
+        return Columns.of_sets(self.offsets, self.items, n_items, empty="keep")
+
+
 def check_sets(
     offsets: NDArray[np.integer], items: NDArray[np.integer], n_items: int, empty: Literal["refuse", "keep"]
 ) -> NDArray[np.integer]:

@@ -121,6 +121,22 @@ class ValueChannel:
             worst = max(worst, max(chances) / min(chances))
         return worst
 
+    @cached_property
+    def value_ratios(self) -> tuple[Fraction | None, ...]:
+        """Of each value the worst ratio against any other, both ways; None if infinite."""
+        # Values alike are looked at once.
+        rows = list(zip(self.redraw, self.mass, strict=True))
+        kinds: dict[tuple[int, int], list[int]] = {}
+        for value, row in enumerate(rows):
+            kinds.setdefault(row, []).append(value)
+        worst: dict[tuple[int, int], Fraction | None] = {}
+        for row, (first, *_) in kinds.items():
+            others = [next(z for z in alike if z != first) for alike in kinds.values() if alike != [first]]
+            ratios = [self.pair_ratio(x, z) for other in others for x, z in ((first, other), (other, first))]
+            finite = [ratio for ratio in ratios if ratio is not None]
+            worst[row] = max(finite) if len(finite) == len(ratios) else None
+        return tuple(worst[row] for row in rows)
+
     @property
     def exact_epsilon(self) -> float:
         return exact_epsilon(self.worst_ratio)

@@ -13,11 +13,11 @@ from pydantic import ValidationError
 
 from pldp.channels.exact import within
 from pldp.questions.items.levels import level_budgets, levels_from_frequency
-from pldp.questions.items.plan import Bits, ItemsPlan, OneValue, Sampled
 from pldp.questions.items.predict import predicted_errors, typical_error
+from pldp.questions.items.question import Items
 from pldp.questions.items.resolve import make_plan
+from pldp.questions.items.rowchannels import Bits, OneValue, Sampled
 from pldp.questions.items.spec import ItemsSpec
-from pldp.questions.items.statement import items_statement
 from pldp.questions.items.values import exact_epsilon
 from tests.pldp.questions.items.world import SIZES
 
@@ -39,7 +39,7 @@ def spec(**sections: Any) -> ItemsSpec:
     return ItemsSpec.model_validate({k: v for k, v in {**deepcopy(SPEC), **sections}.items() if v is not None})
 
 
-def plan(**sections: Any) -> ItemsPlan:
+def plan(**sections: Any) -> Items:
     found = spec(**sections)
     items = found.items
     assert isinstance(items, tuple)
@@ -54,19 +54,19 @@ def test_every_level_of_users_keeps_its_share_of_the_bound_exactly() -> None:
     assert [level.bound for level in found.levels] == [3, 9]
     assert found.keeps_bounds
     for level in found.levels:
-        assert within(level.way.worst_ratio or Fraction(0), level.bound)
-        assert exact_epsilon(level.way.worst_ratio) > float(level.bound) * (1 - 1e-9), "and leaves nothing of it"
+        assert within(level.channel.worst_ratio or Fraction(0), level.bound)
+        assert exact_epsilon(level.channel.worst_ratio) > float(level.bound) * (1 - 1e-9), "and leaves nothing of it"
     assert found.worst_total == 9
     assert found.default == "high", "whoever states none is protected most"
-    assert ItemsPlan.model_validate_json(found.model_dump_json()) == found
+    assert Items.model_validate_json(found.model_dump_json()) == found
 
 
 def test_aprr_spends_what_the_paper_does_not_say() -> None:
     """Seven perturbed items of ε = 9: 10.21; with open ones, infinite. No release keeps a bound of 9."""
     published = plan(protocol="aprr", sensitivity=SENSITIVE)
     assert not published.keeps_bounds
-    assert published.levels[0].way.worst_ratio is None
-    statement = items_statement(published, "r", 940)
+    assert published.levels[0].channel.worst_ratio is None
+    statement = published.statement()
     assert statement["worst_total"] == {
         "nominal_epsilon": 9.0,
         "exact_epsilon": None,
@@ -76,26 +76,26 @@ def test_aprr_spends_what_the_paper_does_not_say() -> None:
     closed = [name for name, level in LEVELS.items() if level]
     seven = {"of": 5, "levels": {name: LEVELS[name] for name in closed}}
     tight = plan(protocol="aprr", items=closed, sensitivity=seven)
-    assert round(exact_epsilon(tight.levels[0].way.worst_ratio), 2) == 10.21
+    assert round(exact_epsilon(tight.levels[0].channel.worst_ratio), 2) == 10.21
     assert not tight.keeps_bounds
     assert plan(protocol="aprr", items=closed, sensitivity=seven, budget={"total": 9, "bound": "10.22"}).keeps_bounds
-    spent = {row["item"]: row["exact_epsilon"]["all"] for row in items_statement(tight, "r", 940)["items"]}
+    spent = {row["item"]: row["exact_epsilon"]["all"] for row in tight.statement()["items"]}
     assert sorted({round(value, 3) for value in spent.values()}) == [0.483, 1.026, 1.612, 2.224]
 
 
 def test_bounded_keeps_what_each_sensitivity_was_promised() -> None:
     """The last item matters most, and would be given more than its sensitivity allows."""
     weights = {name: 200.0 if name == NAMES[-1] else 1.0 for name in NAMES}
-    free = plan(protocol="bounded", weights=weights, budget={"total": 40}).levels[0].way
+    free = plan(protocol="bounded", weights=weights, budget={"total": 40}).levels[0].channel
     assert isinstance(free, Bits)
-    assert free.channel.exact_epsilons[-1] > 6
+    assert free.kernel.exact_epsilons[-1] > 6
     found = plan(protocol="bounded", weights=weights, sensitivity=SENSITIVE, budget={"total": 40})
     (level,) = found.levels
-    assert isinstance(level.way, Bits)
+    assert isinstance(level.channel, Bits)
     promised = level_budgets(5, Fraction(40))
-    for ratio, own in zip(level.way.channel.ratios, (LEVELS[name] for name in NAMES), strict=True):
+    for ratio, own in zip(level.channel.kernel.ratios, (LEVELS[name] for name in NAMES), strict=True):
         assert within(ratio or Fraction(0), level.bound if (cap := promised[own]) is None else cap / 3)
-    assert 1.333 < level.way.channel.exact_epsilons[-1] <= 4 / 3
+    assert 1.333 < level.channel.kernel.exact_epsilons[-1] <= 4 / 3
     assert found.keeps_bounds
 
 
@@ -107,27 +107,28 @@ def test_the_more_sensitive_an_item_the_less_it_gets() -> None:
         found = plan(sensitivity=asked, levels=choices, source={"path": "x", "level": "level"})
         assert (found.protocol, found.split) == ("bounded", split)
         for level in found.levels:
-            assert isinstance(level.way, Bits)
-            spent = dict(zip(found.sensitivity or (), level.way.channel.exact_epsilons, strict=True))
+            assert isinstance(level.channel, Bits)
+            spent = dict(zip(found.sensitivity or (), level.channel.kernel.exact_epsilons, strict=True))
             assert spent[4] < spent[3] < spent[2] < spent[1] <= spent[0] < float(level.bound)
             promised = found.promises(level)
             assert promised is not None
-            assert all(within(r or Fraction(0), own) for r, own in zip(level.way.channel.ratios, promised, strict=True))
-        assert ItemsPlan.model_validate_json(found.model_dump_json()) == found
+            pairs = zip(level.channel.kernel.ratios, promised, strict=True)
+            assert all(within(ratio or Fraction(0), promise) for ratio, promise in pairs)
+        assert Items.model_validate_json(found.model_dump_json()) == found
 
 
 def test_single_values_have_channels_of_their_own() -> None:
     one = plan(holds="one", itemsets={"minimum_support": 0.1, "length": 1}, sensitivity=SENSITIVE)
     (level,) = one.levels
-    assert isinstance(level.way, OneValue)
+    assert isinstance(level.channel, OneValue)
     promised = level_budgets(5, Fraction(9))
-    rows = items_statement(one, "r", 10)["items"]
+    rows = one.statement()["items"]
     for row in rows:
         assert row["exact_epsilon"]["all"] <= float(promised[row["sensitivity"]] or 9)
     published = plan(
         holds="one", itemsets={"minimum_support": 0.1, "length": 1}, sensitivity=SENSITIVE, protocol="aprr"
     )
-    assert published.levels[0].way.worst_ratio is None, "level 0 is open"
+    assert published.levels[0].channel.worst_ratio is None, "level 0 is open"
 
 
 def test_auto_takes_what_is_predicted_to_err_less() -> None:
@@ -135,9 +136,12 @@ def test_auto_takes_what_is_predicted_to_err_less() -> None:
     assert few.protocol == "bounded"
     many = plan(items=[f"i{n}" for n in range(2000)], budget={"total": 4})
     assert many.protocol == "sampling"
-    assert isinstance(many.levels[0].way, Sampled)
+    assert isinstance(many.levels[0].channel, Sampled)
     assert many.phases == 2
-    assert [many.phase_of(partition) for partition in range(4)] == [0, 1, 0, 1]
+    assert [[sheet.covers(partition) for partition in range(4)] for sheet in many.sheets()] == [
+        [True, False, True, False],
+        [False, True, False, True],
+    ]
     for found in (few, many):
         other = plan(
             items=list(found.items),
@@ -160,7 +164,7 @@ def test_lengths_that_noise_would_drown_are_left_out() -> None:
 
 def test_what_scores_cost_is_added() -> None:
     collected = {**SENSITIVE, "collected": {"release": "scores-1", "epsilon": 2}}
-    found = items_statement(plan(sensitivity=collected, protocol="bounded"), "r", 10)
+    found = plan(sensitivity=collected, protocol="bounded").statement()
     assert found["scores"]["with_this_release"] == pytest.approx(11, abs=1e-6)
     assert math.isclose(found["scores"]["epsilon"], 2)
 

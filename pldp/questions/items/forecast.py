@@ -1,0 +1,130 @@
+"""What `pldp plan` shows of items: exact budgets and predicted errors, before anybody's items are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pldp.channels.exact import float_above, log_above
+from pldp.questions.items.predict import predicted_errors
+from pldp.questions.items.rowchannels import Sampled
+from pldp.questions.items.statement import item_statements
+from pldp.questions.question import Predictions, Rows
+
+if TYPE_CHECKING:
+    from pldp.questions.items.question import Items
+
+
+def predictions(plan: Items) -> Predictions:
+    """Tables: protocols (the chosen one, and why), levels (what a whole row spends; an infinite ε is null), items (the
+    exact ε of one item at each level; none where users are sampled), sensitivities (what each gets), errors (by length,
+    at the minimum support, of a typical set and of the noisiest)."""
+    return Predictions(
+        {
+            "protocols": {"protocol": [plan.protocol], "why": [plan.why]},
+            "levels": _levels(plan),
+            "items": _items(plan),
+            "sensitivities": _sensitivities(plan),
+            "errors": _table([vars(row) for row in predicted_errors(plan)]),
+        },
+        assumptions(plan),
+        notes(plan),
+    )
+
+
+def _levels(plan: Items) -> Rows:
+    return _table(
+        [
+            {
+                "level": level.level,
+                "mechanism": level.channel.mechanism,
+                "nominal_epsilon": float_above(level.budget),
+                "exact_epsilon": None if (ratio := level.channel.worst_ratio) is None else log_above(ratio),
+                "bound": float_above(level.bound),
+                "keeps_bound": level.keeps_bound,
+            }
+            for level in plan.levels
+        ]
+    )
+
+
+def _items(plan: Items) -> Rows:
+    """One column of ε per level, beside the item and its sensitivity."""
+    rows = item_statements(plan)
+    return _table([{name: row[name] for name in row if name != "exact_epsilon"} | row["exact_epsilon"] for row in rows])
+
+
+def _sensitivities(plan: Items) -> Rows:
+    """What each sensitivity gets, the least sensitive first; an infinite ε is null, and so are its odds."""
+    rows: list[dict[str, object]] = []
+    of_items = plan.sensitivity or ()
+    for sensitivity in sorted(set(of_items)):
+        members = [item for item, of_item in enumerate(of_items) if of_item == sensitivity]
+        for level in plan.levels:
+            ratios = level.channel.item_ratios or ()
+            finite = [ratio for item in members if (ratio := ratios[item]) is not None]
+            worst = max(finite) if len(finite) == len(members) else None
+            rows.append(
+                {
+                    "sensitivity": sensitivity,
+                    "items": len(members),
+                    "level": level.level,
+                    "exact_epsilon": None if worst is None else log_above(worst),
+                    "odds": None if worst is None else float_above(worst),
+                }
+            )
+    return _table(rows)
+
+
+def _table(rows: list[dict[str, Any]]) -> Rows:
+    """All rows have the same columns; no rows have none."""
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+
+
+def assumptions(plan: Items) -> tuple[str, ...]:
+    sizes = ", ".join(f"{name} {size:,}" for name, size in zip(plan.level_names, plan.expected_sizes(), strict=True))
+    sentences = [f"{plan.expected_users:,} users" + (f", of whom choose {sizes}" if len(plan.levels) > 1 else "")]
+    sentences.append(
+        f"sets held by {plan.minimum_support:.2%} of users, the minimum, and their items by nobody else"
+        if plan.holds == "many"
+        else "equal shares of all values"
+    )
+    if plan.needs_independence:
+        sentences.append("levels are chosen independently of the items")
+    channel = plan.levels[0].channel
+    if isinstance(channel, Sampled):
+        sentences.append(f"rows of at most {channel.items.length} items: longer ones understate their items")
+        if channel.sets is not None:
+            sentences.append(
+                f"rows that hold at most {channel.sets.length} of the {channel.sets.n_values} candidate sets"
+            )
+    return tuple(sentences)
+
+
+def notes(plan: Items) -> tuple[str, ...]:
+    sentences = []
+    if plan.length < plan.asked_length:
+        sentences.append(
+            f"sets of {plan.length} are the longest that are looked for, of {plan.asked_length} asked: the errors of "
+            "longer ones would make frequent sets of noise"
+        )
+    beyond = [level.level for level in plan.levels if not level.keeps_bound]
+    if beyond:
+        sentences.append(
+            f"the exact ε of a row exceeds its bound at {', '.join(beyond)}: `pldp release` refuses this spec, "
+            "`pldp evaluate` takes it"
+        )
+    return tuple(sentences)
+
+
+def refusal(plan: Items) -> str | None:
+    """Why a plan whose exact ε exceeds its bound may be evaluated and not released."""
+    for level in plan.levels:
+        if not level.keeps_bound:
+            ratio = level.channel.worst_ratio
+            spent = "is infinite: an open item is not perturbed" if ratio is None else f"is {log_above(ratio):.4f}"
+            return (
+                f"the exact ε of a row at level {level.level} {spent}, above its bound {float(level.bound):g} "
+                f"(protocol {plan.protocol} was given {float(level.budget):g}). Use protocol: bounded, raise "
+                "budget.bound, or use `pldp evaluate`"
+            )
+    return None

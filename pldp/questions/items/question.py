@@ -1,0 +1,147 @@
+"""Frequent item sets as one question: everybody has a row of items, or one value, and reports on it whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from pldp.channels.randomness import Keystream
+from pldp.questions.gate import FAMILY, Gate
+from pldp.questions.items.combine import ItemsResult, Mined, choose_candidates, combine, conclude
+from pldp.questions.items.evaluate import study
+from pldp.questions.items.forecast import predictions, refusal
+from pldp.questions.items.gates import gates
+from pldp.questions.items.plan import ItemsPlan
+from pldp.questions.items.reports import ItemsTally, count_sets, draw, tally
+from pldp.questions.items.rowchannels import Bits
+from pldp.questions.items.statement import items_statement
+from pldp.questions.items.tables import budgets, tables
+from pldp.questions.items.transactions import Counts, Itemsets
+from pldp.questions.items.truth import Truth, true_supports
+from pldp.questions.question import (
+    ANSWER,
+    Columns,
+    Evidence,
+    Partitions,
+    Predictions,
+    Question,
+    Repeats,
+    Reports,
+    Rows,
+    Sheet,
+    Tallies,
+)
+
+PLACE = "items"
+LEAST_CELLS = 64
+"""What a user counts for at least: the items that a row may hold."""
+ITEM_CELLS = 2
+"""An item is a bit in the reports and, where it is held, a few bytes of the vault: partitions hold fewer people."""
+
+
+class Items(ItemsPlan, Question):
+    place: str = PLACE
+    """Where its reports lie, and what its rows of budgets are named."""
+    choice_field: str = "level"
+    """The vault's column with the position of the level that a user chose."""
+    field: str = "items"
+    """The vault's column of lists: positions of the items that a user holds, each once."""
+    share: float = 1.0
+    """Of the budget of the whole release."""
+    family: float = FAMILY
+    """The most probable its gates together are to refuse what is correct; a part of it beside other questions."""
+
+    @property
+    def cells(self) -> int:
+        asked = self.candidates if self.protocol == "sampling" else len(self.items)
+        return ITEM_CELLS * max(asked, LEAST_CELLS)
+
+    @property
+    def granted(self) -> Fraction:
+        return self.worst_total
+
+    def spends(self) -> list[tuple[Fraction, Fraction]]:
+        """None where the bounds are not kept: such a plan is for evaluations, and the gate row_epsilon refuses it."""
+        spent = [(level.channel.worst_ratio, level.bound) for level in self.levels]
+        return [(ratio, bound) for ratio, bound in spent if ratio is not None] if self.keeps_bounds else []
+
+    @property
+    def refusal(self) -> str | None:
+        return refusal(self)
+
+    @cached_property
+    def places(self) -> dict[str, tuple[int, int]]:
+        """Phase and level of every sheet, by its path. Reports on sets look different, and lie in a folder beside."""
+        folders = (self.place, f"{self.place}/sets")[: self.phases]
+        return {
+            f"{folder}/level={name}": (phase, level)
+            for phase, folder in enumerate(folders)
+            for level, name in enumerate(self.level_names)
+        }
+
+    def sheets(self) -> tuple[Sheet, ...]:
+        return tuple(self._sheet(path, phase, level) for path, (phase, level) in self.places.items())
+
+    def _sheet(self, path: str, phase: int, level: int) -> Sheet:
+        name = self.level_names[level]
+        return Sheet(
+            path=path,
+            fields=(self.field,),
+            labels=(name,) if self.place == PLACE else (self.place, name),
+            choice=name,
+            choice_field=self.choice_field,
+            code=level,
+            phase=phase,
+            phases=self.phases,
+        )
+
+    def draw(self, sheet: Sheet, rows: Columns, stream: Keystream, adapted: bytes | None) -> Columns:
+        return draw(self, sheet, rows, stream, adapted)
+
+    def tally(self, sheet: Sheet, reports: Columns) -> ItemsTally:
+        return tally(self, sheet, reports)
+
+    def adapt(self, tallies: Tallies) -> bytes:
+        """The candidate sets of the second half."""
+        return choose_candidates(self, tallies)
+
+    @property
+    def asks(self) -> bool:
+        return isinstance(self.levels[0].channel, Bits) and self.length > 1
+
+    def count_sets(self, sheet: Sheet, reports: Columns, sets: Itemsets) -> Counts:
+        """What mining asks of every file: how many of its reports hold all items of each set, (set, level)."""
+        return count_sets(self, sheet, reports, sets)
+
+    def combine(self, method: str, tallies: Tallies, reports: Reports) -> Mined:
+        return combine(self, tallies, reports)
+
+    def conclude(self, tallies: Tallies, estimates: Mapping[str, Any]) -> ItemsResult:
+        return conclude(self, tallies, estimates[ANSWER])
+
+    def tables(self, result: ItemsResult) -> dict[str, Rows]:
+        return tables(self, result)
+
+    def budgets(self, result: ItemsResult | None) -> Rows:
+        return budgets(self, result)
+
+    def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
+        return gates(self, evidence)
+
+    def statement(self) -> dict[str, Any]:
+        return items_statement(self)
+
+    def predictions(self) -> Predictions:
+        return predictions(self)
+
+    def typical_errors(self, users: int | None = None) -> dict[str, float]:
+        """None: errors of sets depend on length and items. Compare the predicted errors of two budgets instead."""
+        return {}
+
+    def truth(self, people: Partitions, result: ItemsResult) -> Truth:
+        return true_supports(self, people, result)
+
+    def study(self, people: Partitions, truth: Truth, result: ItemsResult, repeats: Repeats) -> dict[str, Rows]:
+        return study(self, people, truth, result, repeats)

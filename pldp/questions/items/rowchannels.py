@@ -1,0 +1,283 @@
+"""How a user's whole row of items becomes one report, and what reports tell of it.
+
+    Bits       one perturbed bit per item
+    OneValue   the one value that everybody has, kept or drawn anew
+    Sampled    one of the places of a row, through a frequency protocol; half of the users one of the candidate sets
+
+A channel is a frozen value of whole numbers, the same for everybody of a level. Its reports are columns of whole
+numbers; `support` adds up over any split of them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pldp.channels.protocol import Counts
+from pldp.channels.randomness import Keystream
+from pldp.channels.registry import PROTOCOLS
+from pldp.channels.words import REPORT, from_words, stray_bits, to_words
+from pldp.questions.items.channels import ItemChannels
+from pldp.questions.items.levels import Floats
+from pldp.questions.items.reconstruct import noise_covariance
+from pldp.questions.items.sampling import SetSampling, held_sets
+from pldp.questions.items.transactions import Columns as BitColumns
+from pldp.questions.items.transactions import Itemsets, Transactions
+from pldp.questions.items.values import ValueChannel
+from pldp.questions.question import Columns
+from pldp.spec.fields import Frozen
+
+Candidates = Sequence[Itemsets]
+"""Sets that the second half of a sampled release is asked about, by length; none where nothing seemed frequent."""
+LevelSingles = tuple[Floats, Floats, Floats]
+"""By item: the support that one level's reports estimate, the most that the noise of one report can be, and the most
+that one report can be away from its mean, both whatever the user holds."""
+
+
+class RowChannel(Frozen):
+    kind: str
+
+    @property
+    def phases(self) -> int:
+        """How many parts of the users are asked different things."""
+        return 1
+
+    @property
+    @abstractmethod
+    def worst_ratio(self) -> Fraction | None:
+        """max over reports and pairs of rows: e to the exact ε of a whole row; None if infinite."""
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def item_ratios(self) -> tuple[Fraction | None, ...] | None:
+        """The same for each item alone; None where a report is about the whole row and no item has an ε of its own."""
+
+    @abstractmethod
+    def draw(self, rows: Transactions, phase: int, candidates: Candidates, stream: Keystream) -> Columns:
+        """One report per user."""
+
+    @abstractmethod
+    def support(self, reports: Columns, phase: int) -> Counts:
+        """How many reports support each item (value, candidate set, dummy); ValueError for impossible reports."""
+
+    @abstractmethod
+    def singles(self, counts: Counts, n: int) -> LevelSingles:
+        """What n reports with this support of the first phase tell of every item."""
+
+    @abstractmethod
+    def item_noise(self, support: float) -> Floats:
+        """Noise of one report's estimate of each item, if so many hold it."""
+
+    @abstractmethod
+    def expected_noise(self, items: NDArray[np.integer], support: float) -> Floats:
+        """Noise of one report's estimate of each set, if so many hold it whole and nobody else any of its items."""
+
+    @abstractmethod
+    def largest(self, length: int) -> float:
+        """The most that one report can move an estimate of the support of sets of this length, before dividing by n."""
+
+
+class Bits(RowChannel):
+    """One bit per item: kept with keep_zero / 2^64 where the user has none, keep_one / 2^64 where the user has it."""
+
+    kind: Literal["bits"] = "bits"
+    keep_zero: tuple[int, ...]
+    keep_one: tuple[int, ...]
+
+    @cached_property
+    def kernel(self) -> ItemChannels:
+        return ItemChannels(self.keep_zero, self.keep_one)
+
+    @cached_property
+    def worst_ratio(self) -> Fraction | None:
+        return self.kernel.row_ratio()
+
+    @property
+    def mechanism(self) -> str:
+        return "bits"
+
+    @property
+    def item_ratios(self) -> tuple[Fraction | None, ...]:
+        return self.kernel.ratios
+
+    @property
+    def report_bytes(self) -> int:
+        return -(-len(self.keep_zero) // 8)
+
+    def draw(self, rows: Transactions, phase: int, candidates: Candidates, stream: Keystream) -> Columns:
+        if not rows.n_users:
+            return to_words(np.empty((0, self.report_bytes), dtype=np.uint8))
+        return to_words(self.kernel.perturb(rows.columns(len(self.keep_zero)), stream).reports())
+
+    def packed(self, reports: Columns) -> BitColumns:
+        """Reports as columns of bits, by item; ValueError for bits that stand for no item."""
+        n_items = len(self.keep_zero)
+        rows = from_words(reports, self.report_bytes)
+        beyond = rows[:, -1] >> (n_items % 8) if n_items % 8 else np.zeros(len(rows), dtype=np.uint8)
+        stray = np.union1d(np.flatnonzero(beyond), stray_bits(reports, self.report_bytes))
+        if stray.size:
+            raise ValueError(f"row {stray[0]} of the reports has bits beyond the {n_items} declared items")
+        return BitColumns.of_reports(rows, n_items)
+
+    def support(self, reports: Columns, phase: int) -> Counts:
+        return self.packed(reports).count(np.arange(len(self.keep_zero), dtype=np.int32)[:, None])
+
+    def singles(self, counts: Counts, n: int) -> LevelSingles:
+        q, gap = self.kernel.false_one, self.kernel.gap
+        p = q + gap
+        return (counts / n - q) / gap, np.maximum(q * (1 - q), p * (1 - p)) / gap**2, 1 / gap
+
+    def item_noise(self, support: float) -> Floats:
+        return self.expected_noise(np.arange(len(self.keep_zero), dtype=np.int32)[:, None], support)
+
+    def expected_noise(self, items: NDArray[np.integer], support: float) -> Floats:
+        return self.kernel.expected_noise(items, support)
+
+    def largest(self, length: int) -> float:
+        return float(np.prod(np.sort(1 / self.kernel.gap)[-length:]))
+
+
+class OneValue(RowChannel):
+    """A single value: drawn anew with redraw / 2^64, in proportion to mass."""
+
+    kind: Literal["value"] = "value"
+    redraw: tuple[int, ...]
+    mass: tuple[int, ...]
+
+    @cached_property
+    def kernel(self) -> ValueChannel:
+        return ValueChannel(self.redraw, self.mass)
+
+    @property
+    def worst_ratio(self) -> Fraction | None:
+        return self.kernel.worst_ratio
+
+    @property
+    def mechanism(self) -> str:
+        return "value"
+
+    @property
+    def item_ratios(self) -> tuple[Fraction | None, ...]:
+        return self.kernel.value_ratios
+
+    def draw(self, rows: Transactions, phase: int, candidates: Candidates, stream: Keystream) -> Columns:
+        if (np.diff(rows.offsets) != 1).any():
+            raise ValueError("the vault holds a user without exactly one value")
+        return {REPORT: self.kernel.perturb(rows.items.astype(np.uint16), stream)}
+
+    def support(self, reports: Columns, phase: int) -> Counts:
+        values = reports[REPORT]
+        beyond = np.flatnonzero(values >= len(self.redraw))
+        if beyond.size:
+            raise ValueError(f"row {beyond[0]} of the reports tells none of the {len(self.redraw)} declared values")
+        return self.kernel.support(values.astype(np.uint16, copy=False))
+
+    def singles(self, counts: Counts, n: int) -> LevelSingles:
+        inverse = self.kernel.inverse
+        noise = (np.square(inverse) @ self.kernel.matrix.T - np.eye(len(self.redraw))).max(axis=1)
+        return inverse @ (counts / n), np.maximum(noise, 0), np.abs(inverse).max(axis=1) + 1
+
+    def item_noise(self, support: float) -> Floats:
+        """Of equal shares of all values: shares of all sum to one, so they cannot all be the minimum support."""
+        even = np.full(len(self.redraw), 1 / len(self.redraw))
+        return np.diag(noise_covariance(self.kernel.inverse, self.kernel.matrix, even)).copy()
+
+    def expected_noise(self, items: NDArray[np.integer], support: float) -> Floats:
+        return self.item_noise(support)[items[:, 0]]
+
+    def largest(self, length: int) -> float:
+        return float(np.abs(self.kernel.inverse).max()) + 1
+
+
+class Phase(Frozen):
+    """One of `length` places of a row, reported through a frequency protocol."""
+
+    n_values: int
+    length: int
+    mechanism: str
+    parameters: dict[str, int]
+
+    @cached_property
+    def sampling(self) -> SetSampling:
+        return SetSampling(self.n_values, self.length, PROTOCOLS[self.mechanism](**self.parameters))
+
+
+class Sampled(RowChannel):
+    """Half of the users report an item, the other half a candidate set; all of them, where only items are wanted."""
+
+    kind: Literal["sampled"] = "sampled"
+    items: Phase
+    sets: Phase | None
+
+    @property
+    def asked(self) -> tuple[Phase, ...]:
+        """By phase."""
+        return (self.items,) if self.sets is None else (self.items, self.sets)
+
+    @property
+    def phases(self) -> int:
+        return len(self.asked)
+
+    @property
+    def worst_ratio(self) -> Fraction | None:
+        """A user is in one phase."""
+        return max(phase.sampling.worst_ratio for phase in self.asked)
+
+    @property
+    def mechanism(self) -> str:
+        return "sampled " + ", ".join(dict.fromkeys(phase.mechanism for phase in self.asked))
+
+    @property
+    def item_ratios(self) -> None:
+        return None
+
+    def draw(self, rows: Transactions, phase: int, candidates: Candidates, stream: Keystream) -> Columns:
+        sampling = self.asked[phase].sampling
+        if not rows.n_users:
+            return to_words(np.empty((0, sampling.protocol.report_bytes), dtype=np.uint8))
+        if phase:
+            rows = self.held(rows, candidates)
+        return to_words(sampling.perturb(rows.offsets, rows.items, stream))
+
+    def held(self, rows: Transactions, candidates: Candidates) -> Transactions:
+        """Which candidate sets each user holds: what the second half is asked about."""
+        if not candidates or not rows.n_users:
+            return Transactions(np.zeros(rows.n_users + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
+        return Transactions(*held_sets(rows.columns(self.items.n_values), list(candidates)))
+
+    def support(self, reports: Columns, phase: int) -> Counts:
+        protocol = self.asked[phase].sampling.protocol
+        rows = from_words(reports, protocol.report_bytes)
+        wrong = np.union1d(protocol.invalid(rows), stray_bits(reports, protocol.report_bytes))
+        if wrong.size:
+            raise ValueError(f"row {wrong[0]} of the reports is none that {protocol.name} can make")
+        return protocol.support(rows)
+
+    def singles(self, counts: Counts, n: int) -> LevelSingles:
+        sampling, n_items = self.items.sampling, self.items.n_values
+        support, _ = sampling.estimate(counts, n)
+        noise = float(sampling.noise_variance(np.array([0.0, 1.0])).max())
+        return support, np.full(n_items, noise), np.full(n_items, self.largest(1))
+
+    def item_noise(self, support: float) -> Floats:
+        return np.full(self.items.n_values, self.items.sampling.noise_variance(np.array([support]))[0])
+
+    def expected_noise(self, items: NDArray[np.integer], support: float) -> Floats:
+        return self._of_length(items.shape[1]).sampling.expected_noise(items, support)
+
+    def largest(self, length: int) -> float:
+        sampling = self._of_length(length).sampling
+        return sampling.length / sampling.protocol.gap
+
+    def _of_length(self, length: int) -> Phase:
+        return self.items if length == 1 or self.sets is None else self.sets
