@@ -57,6 +57,9 @@ class Sheet:
     phases: int = 1
     beside: Sheet | None = None
     """Reports of the same people, committed before and repeated beside these, such as the one about a hidden level."""
+    shuffled: bool = False
+    """Whether a release commits each file in an order of its own, so that nobody links people of two sheets by the row
+    (`shuffle`). An evaluation keeps the vault's order: it compares with the truth report by report."""
 
     def covers(self, partition: int) -> bool:
         return partition % self.phases == self.phase
@@ -85,7 +88,7 @@ class Reports(Protocol):
     """The committed reports of a release, for estimates that read them again; nothing of the vault is behind it."""
 
     def columns(self, sheet: Sheet) -> Iterator[Columns]:
-        """The sheet's files, one after the other, in the same order every time."""
+        """The sheet's files, one after the other, in the order of their partitions."""
 
     def ask(self, method: str, arrays: NDArray[Any]) -> NDArray[np.int64]:
         """Σ over all files of `question.<method>(sheet, reports, arrays)`, spread over the runner's workers."""
@@ -135,6 +138,8 @@ class Repeats:
     stream: Callable[[str], Keystream]
     progress: Callable[[], None] = lambda: None
     """Called whenever a part of the repetitions is done."""
+    reports: Reports | None = None
+    """The reports of this evaluation, every file in the order of its partition: no sheet was shuffled."""
 
 
 class Question(Frozen):
@@ -207,8 +212,6 @@ class Question(Frozen):
     @abstractmethod
     def spends(self) -> list[tuple[Fraction, Fraction]]:
         """Worst-case ratios of its channels, and the budgets that bound them."""
-
-
 
     @abstractmethod
     def statement(self) -> dict[str, Any]:

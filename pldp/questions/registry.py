@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.histograms.question import Histograms
 from pldp.questions.numbers.question import Numbers
 
-AnyQuestion = Annotated[Histograms | Numbers, Field(discriminator="kind")]
+AnyQuestion = Annotated[Aggregates | Histograms | Numbers, Field(discriminator="kind")]
