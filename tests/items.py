@@ -13,24 +13,9 @@ import yaml
 from pldp.tasks.aggregates.file import AggregatesFile, load_aggregates
 from pldp.tasks.aggregates.run import AggregatesRun, open_aggregates
 from pldp.tasks.home import Home
+from tests.pldp.questions.aggregates.world import ATTRIBUTES, KINDS, PROFILES, SPEC
 
-ATTRIBUTES = ("drama", "comedy", "war")
-KINDS = (("drama",), ("comedy",), ("drama", "war"), ("comedy", "war"), ("drama", "comedy", "war"))
 N_ITEMS = 20
-PROFILES = ("open", "shy")
-
-SPEC: dict[str, Any] = {
-    "kind": "aggregates",
-    "name": "films",
-    "source": {"path": "items.parquet"},
-    "catalogue": {"path": "catalogue.csv"},
-    "attributes": list(ATTRIBUTES),
-    "providers": {"shop": {"epsilon": 2, "reputation": "audited"}, "ads": {"epsilon": "0.5"}},
-    "profiles": {"open": 1, "shy": {"drama": 1, "comedy": "1/2", "war": 0.1}},
-    "default": "shy",
-    "users": {"path": "users.csv"},
-    "expected": {"users": 1000},
-}
 
 
 def make_catalogue() -> pl.DataFrame:

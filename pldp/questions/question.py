@@ -58,6 +58,9 @@ class Sheet:
     phases: int = 1
     beside: Sheet | None = None
     """Reports of the same people, committed before and repeated beside these, such as the one about a hidden level."""
+    shuffled: bool = False
+    """Whether a release commits each file in an order of its own, so that nobody links people of two sheets by the row
+    (`shuffle`). An evaluation keeps the vault's order: it compares with the truth report by report."""
 
     def covers(self, partition: int) -> bool:
         return partition % self.phases == self.phase
@@ -86,7 +89,7 @@ class Reports(Protocol):
     """The committed reports of a release, for estimates that read them again; nothing of the vault is behind it."""
 
     def columns(self, sheet: Sheet) -> Iterator[Columns]:
-        """The sheet's files, one after the other, in the same order every time."""
+        """The sheet's files, one after the other, in the order of their partitions."""
 
     def ask(self, method: str, arrays: NDArray[Any]) -> NDArray[np.int64]:
         """Σ over all files of `question.<method>(sheet, reports, arrays)`, spread over the runner's workers."""
@@ -154,6 +157,8 @@ class Repeats:
     """By labels, as a run's."""
     progress: Callable[[], None] = lambda: None
     """Called whenever a part of the repetitions is done."""
+    reports: Reports | None = None
+    """The reports of this evaluation, every file in the order of its partition: no sheet was shuffled."""
 
 
 class Question(Frozen):
@@ -240,13 +245,14 @@ class Question(Frozen):
         """What its answers tell about columns of the table of people."""
         return ()
 
+    @property
     def refusal(self) -> str | None:
         """Why no release may ask it, where only an evaluation does."""
         return None
 
     @abstractmethod
     def predictions(self, spec: Any) -> Predictions:
-        """What it will come to, from the spec's assumptions alone: for `pldp plan`. `spec` is what it was planned from."""
+        """What it will come to, from the assumptions of the spec that it was planned from: for `pldp plan`."""
 
     @property
     def target(self) -> str:
@@ -259,7 +265,7 @@ class Question(Frozen):
 
     @property
     def asks(self) -> bool:
-        """Whether estimates go over the reports again (`Reports.ask`); such a question is combined by the flow itself."""
+        """Whether estimates go over all reports again (`Reports.ask`), so that the flow itself combines them."""
         return False
 
     @abstractmethod

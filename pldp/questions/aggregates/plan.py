@@ -17,7 +17,7 @@ from pldp.questions.aggregates.catalogue import Catalogue, Units
 from pldp.questions.aggregates.noise import TwoSidedGeometric, noise_for
 from pldp.questions.aggregates.objectives import OBJECTIVES, Floats, Objective
 from pldp.questions.aggregates.release import Mechanism
-from pldp.questions.aggregates.spec import Unit
+from pldp.questions.aggregates.spec import PROFILE, Unit
 from pldp.spec.fields import Frozen
 
 MECHANISM = "geometric"
@@ -99,6 +99,8 @@ class AggregatesPlan(Frozen):
     expected_shares: tuple[float, ...]
     minimum_users: int
     confidence: float
+    choice_field: str = PROFILE
+    """The vault's column with the position of a user's profile."""
 
     @cached_property
     def sha256(self) -> str:

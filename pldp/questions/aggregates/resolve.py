@@ -10,13 +10,27 @@ from pldp.questions.aggregates.budgets import TICK_BITS, profile_ticks, turning_
 from pldp.questions.aggregates.catalogue import Catalogue
 from pldp.questions.aggregates.noise import noise_for
 from pldp.questions.aggregates.objectives import OBJECTIVES, Objective
-from pldp.questions.aggregates.plan import RESIDUAL, AggregatesPlan, Law, ProfilePlan, ProviderPlan, ServicePlan
+from pldp.questions.aggregates.plan import RESIDUAL, Law, ProfilePlan, ProviderPlan, ServicePlan
 from pldp.questions.aggregates.providers import Provider, Service, serve
+from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.aggregates.spec import AggregatesSpec, Weighted
+from pldp.questions.plan import Plan
 
 
-def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str) -> AggregatesPlan:
-    """The optimum of every provider and profile, and the thresholds of the noise that realises it."""
+def release_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str) -> Plan:
+    """The plan of a release that asks for nothing but aggregates."""
+    question = make_plan(spec, catalogue, catalogue_sha256)
+    return Plan(
+        name=spec.name,
+        total=None,  # no budget is about users as a whole: the unit is an item, or an occurrence of one
+        questions=(question,),
+        expected_users=question.expected_users,
+        minimum_users=question.minimum_users,
+    )
+
+
+def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str) -> Aggregates:
+    """The question of a spec: each optimum (provider × profile), and the thresholds of the noise that realises it."""
     counted = catalogue if spec.cap is None else catalogue.capped(spec.cap)
     names = tuple(spec.profiles)
     stated = [spec.budgets(name) for name in names]
@@ -26,7 +40,7 @@ def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str)
     asked = [Provider(name, provider.epsilon) for name, provider in spec.providers.items()]
     services = serve(counted, budgets, asked, objective)
     ticks = np.unique(np.concatenate([service.allocation.ticks for service in services.values()])).tolist()
-    return AggregatesPlan(
+    return Aggregates(
         name=spec.name,
         unit=spec.unit,
         attributes=counted.attributes,

@@ -17,22 +17,41 @@ LISTED_PROFILES = 100
 
 
 def aggregates_statement(plan: AggregatesPlan, release_id: str, n_users: int) -> dict[str, Any]:
-    """What is promised to whom, exactly; nothing in it depends on anybody's items."""
-    one = plan.protected
-    together = "the only provider" if len(plan.providers) == 1 else "all providers together"
-    pooled = "" if len(plan.providers) == 1 else ": they may pool their reports on a user, so budgets add"
+    """The statement of a release that asks for nothing but aggregates."""
+    part = statement(plan)
     return {
         "release_id": release_id,
         "name": plan.name,
         "kind": plan.kind,
         "plan_sha256": plan.sha256,
-        "guarantee": OPERATED.guarantee(f"of {one}, personalised by attribute and by provider"),
+        "guarantee": OPERATED.guarantee(part.pop("protects")),
         **OPERATED.statement(),
+        "n_users": n_users,
+        **part,
+        "public": [*part["public"], "this statement, the spec and the plan"],
+        "assumptions": [
+            OPERATED.holder,
+            *part["assumptions"],
+            "every further release of the same users spends its own budget on top of this one",
+        ],
+    }
+
+
+def statement(plan: AggregatesPlan) -> dict[str, Any]:
+    """What is promised to whom, exactly; nothing in it depends on anybody's items.
+
+    `protects` goes on where the model's promise ends. What every release says (who drew the noise, that further
+    releases spend more, that the plan is public) is not in it.
+    """
+    one = plan.protected
+    together = "the only provider" if len(plan.providers) == 1 else "all providers together"
+    pooled = "" if len(plan.providers) == 1 else ": they may pool their reports on a user, so budgets add"
+    return {
+        "protects": f"of {one}, personalised by attribute and by provider",
         "unit": plan.unit,
         "neighbours": _neighbours(plan.cap),
         "replacing": f"{one} for another, at the same profile, is a step out and a step in: up to twice a provider's "
         "epsilon over all attributes together, and no more than its budget on a single attribute",
-        "n_users": n_users,
         "worst_total": {
             "nominal_epsilon": float_above(plan.worst_total),
             "exact_epsilon": log_above(plan.pooled_ratio),
@@ -52,16 +71,13 @@ def aggregates_statement(plan: AggregatesPlan, release_id: str, n_users: int) ->
             "who took part, and how many users chose each profile: two files with different users are no neighbours",
             "which profile a user chose: it stands beside every report, for the provider must know its noise",
             "the catalogue: which item counts how much for which attribute",
-            "this statement, the spec and the plan",
         ],
         "assumptions": [
-            OPERATED.holder,
             f"the unit is {one}: nothing is promised about the number of a user's items, about groups of them, or "
             f"about whether somebody is a user; k of them spend up to k times as much",
             "profiles are chosen independently of the items",
             "an attribute's budget holds towards each provider by itself; what pooling providers learn about it is the "
             "sum under pooled_attributes",
-            "every further release of the same users spends its own budget on top of this one",
         ],
     }
 
@@ -106,7 +122,7 @@ def _provider(plan: AggregatesPlan, provider: ProviderPlan) -> dict[str, Any]:
 def _pooled(plan: AggregatesPlan) -> list[dict[str, Any]]:
     """What all providers together learn about one attribute, of the profile that tells them most."""
     sums = np.sum([mechanism.exact_epsilons for mechanism in plan.mechanisms.values()], axis=0)
-    found = []
+    pooled = []
     for column, attribute in enumerate(plan.attributes):
         # A double errs by 1e-14 of the sum, so the profile that tells most is among those within 1e-9 of the largest.
         near = np.flatnonzero(sums[:, column] >= sums[:, column].max() * (1 - 1e-9))
@@ -114,5 +130,5 @@ def _pooled(plan: AggregatesPlan) -> list[dict[str, Any]]:
             math.prod((one.attribute_ratios(int(i))[column] for one in plan.mechanisms.values()), start=Fraction(1))
             for i in near
         ]
-        found.append({"attribute": attribute, "exact_epsilon": log_above(max(ratios))})
-    return found
+        pooled.append({"attribute": attribute, "exact_epsilon": log_above(max(ratios))})
+    return pooled

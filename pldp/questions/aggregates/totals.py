@@ -28,6 +28,10 @@ class Sums:
     def of(cls, reports: Units, profiles: NDArray[np.integer], n_profiles: int) -> Self:
         return cls(reports.sum(axis=0), np.bincount(profiles, minlength=n_profiles).astype(np.int64))
 
+    @property
+    def n_reports(self) -> int:
+        return int(self.users.sum())
+
     def __add__(self, other: Sums) -> Sums:
         return Sums(self.reports + other.reports, self.users + other.users)
 
@@ -60,6 +64,14 @@ class Totals:
         return share, np.sqrt(spread) / overall
 
 
+@dataclass(frozen=True)
+class AggregatesResult:
+    """What every provider's reports add up to, and the totals estimated from it, by provider."""
+
+    sums: dict[str, Sums]
+    totals: dict[str, Totals]
+
+
 def estimate_totals(sums: Sums, mechanism: Mechanism, confidence: float = 0.95) -> Totals:
     """The noise has mean zero, so the sum of the reports is unbiased for the sum of the aggregates of these users.
 
@@ -72,7 +84,7 @@ def estimate_totals(sums: Sums, mechanism: Mechanism, confidence: float = 0.95) 
     total = sums.reports * grid
     error = np.sqrt(sums.users @ mechanism.variance) * grid
     reach = float(norm.isf((1 - confidence) / 2)) * error
-    return Totals(total, error, total - reach, total + reach, int(sums.users.sum()))
+    return Totals(total, error, total - reach, total + reach, sums.n_reports)
 
 
 def bounded_counts(counts: Units, cap: int) -> Units:

@@ -102,7 +102,7 @@ class Histograms(Question):
 
     @cached_property
     def places(self) -> dict[str, tuple[int, int | None]]:
-        """Attribute and level (None for hidden ones) of every sheet, by its path; the level's own sheets have neither."""
+        """Attribute and level (None for hidden ones) of every sheet by its path, but of those about the level."""
         if self.hidden is not None:
             return {f"attribute={a.name}": (i, None) for i, a in enumerate(self.attributes)}
         return {
@@ -159,6 +159,7 @@ class Histograms(Question):
     def exposed(self) -> Iterable[Exposed]:
         return exposed(self)
 
+    @property
     def refusal(self) -> str | None:
         if "emoa-paper" in self.methods:
             return (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from copy import deepcopy
 from fractions import Fraction
 from typing import Any
 
@@ -14,24 +13,12 @@ from pydantic import ValidationError
 
 from pldp.channels.exact import within
 from pldp.questions.aggregates import budgets
-from pldp.questions.aggregates.catalogue import Catalogue
 from pldp.questions.aggregates.checks import noise_tails
-from pldp.questions.aggregates.plan import AggregatesPlan
-from pldp.questions.aggregates.resolve import make_plan
+from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.aggregates.solver import solve
 from pldp.questions.aggregates.spec import AggregatesSpec
 from pldp.questions.aggregates.statement import aggregates_statement
-from tests.items import ATTRIBUTES, KINDS, SPEC
-
-
-def spec(**sections: Any) -> AggregatesSpec:
-    content = {key: value for key, value in {**deepcopy(SPEC), **sections}.items() if value is not None}
-    return AggregatesSpec.model_validate(content)
-
-
-def plan(**sections: Any) -> AggregatesPlan:
-    rows = np.array([[int(name in kind) for name in ATTRIBUTES] for kind in KINDS])
-    return make_plan(spec(**sections), Catalogue.from_dense(ATTRIBUTES, rows), "0" * 64)
+from tests.pldp.questions.aggregates.world import plan, spec
 
 
 def test_both_promises_hold_exactly() -> None:
@@ -57,7 +44,7 @@ def test_a_cap_makes_every_unit_cheaper() -> None:
 
 def test_the_plan_is_what_its_json_says() -> None:
     found = plan()
-    again = AggregatesPlan.model_validate_json(found.model_dump_json())
+    again = Aggregates.model_validate_json(found.model_dump_json())
     assert again == found
     assert again.sha256 == found.sha256
     assert np.array_equal(again.mechanisms["ads"].ticks, found.mechanisms["ads"].ticks)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+from copy import deepcopy
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,9 @@ from numpy.typing import NDArray
 
 from pldp.questions.aggregates.budgets import TICK_BITS
 from pldp.questions.aggregates.catalogue import Catalogue, Units
+from pldp.questions.aggregates.question import Aggregates
+from pldp.questions.aggregates.resolve import make_plan
+from pldp.questions.aggregates.spec import AggregatesSpec
 
 MOVIES = Path(__file__).parents[4] / "shared" / "data" / "ml-1m_movies.dat.gz"
 TICK = Fraction(1, 1 << TICK_BITS)
@@ -24,6 +29,38 @@ MATRICES = st.integers(1, 4).flatmap(
     ).filter(lambda rows: all(map(any, zip(*rows, strict=True))))
 )
 """Small item × attribute matrices: no empty row, no empty column."""
+
+ATTRIBUTES = ("drama", "comedy", "war")
+KINDS = (("drama",), ("comedy",), ("drama", "war"), ("comedy", "war"), ("drama", "comedy", "war"))
+PROFILES = ("open", "shy")
+
+SPEC: dict[str, Any] = {
+    "kind": "aggregates",
+    "name": "films",
+    "source": {"path": "items.parquet"},
+    "catalogue": {"path": "catalogue.csv"},
+    "attributes": list(ATTRIBUTES),
+    "providers": {"shop": {"epsilon": 2, "reputation": "audited"}, "ads": {"epsilon": "0.5"}},
+    "profiles": {"open": 1, "shy": {"drama": 1, "comedy": "1/2", "war": 0.1}},
+    "default": "shy",
+    "users": {"path": "users.csv"},
+    "expected": {"users": 1000},
+}
+
+
+def spec(**sections: Any) -> AggregatesSpec:
+    """Films of three genres, two providers and two profiles; whole sections replaced, or left out where None."""
+    content = {key: value for key, value in {**deepcopy(SPEC), **sections}.items() if value is not None}
+    return AggregatesSpec.model_validate(content)
+
+
+def films() -> Catalogue:
+    rows = np.array([[int(name in kind) for name in ATTRIBUTES] for kind in KINDS])
+    return Catalogue.from_dense(ATTRIBUTES, rows)
+
+
+def plan(**sections: Any) -> Aggregates:
+    return make_plan(spec(**sections), films(), "0" * 64)
 
 
 def names(width: int) -> list[str]:

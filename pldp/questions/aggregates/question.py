@@ -1,0 +1,115 @@
+"""Attribute aggregates towards providers of different trust, as one question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from pldp.channels.randomness import Keystream
+from pldp.questions.aggregates.catalogue import Units
+from pldp.questions.aggregates.evaluate import study, true_totals
+from pldp.questions.aggregates.gates import gates
+from pldp.questions.aggregates.plan import AggregatesPlan
+from pldp.questions.aggregates.predict import predictions
+from pldp.questions.aggregates.reports import draw, tally
+from pldp.questions.aggregates.statement import statement
+from pldp.questions.aggregates.tables import aggregate_rows, budgets
+from pldp.questions.aggregates.totals import AggregatesResult, Sums, Totals, estimate_totals
+from pldp.questions.gate import Gate
+from pldp.questions.question import (
+    ANSWER,
+    Columns,
+    Evidence,
+    Partitions,
+    Predictions,
+    Question,
+    Repeats,
+    Reports,
+    Rows,
+    Sheet,
+    Tallies,
+)
+
+NUMBER_CELLS = 8
+"""A number of eight bytes stands in the aggregates, the noise and the report, where a histogram's cell is a bit."""
+
+
+class Aggregates(AggregatesPlan, Question):
+    """Every provider gets a report of its own from every user, with noise that the user's profile allows it."""
+
+    @property
+    def cells(self) -> int:
+        return NUMBER_CELLS * len(self.attributes)
+
+    @property
+    def granted(self) -> Fraction:
+        return self.worst_total
+
+    def spends(self) -> list[tuple[Fraction, Fraction]]:
+        """Of every provider: the profile that tells it most, over all attributes together."""
+        return [(self.worst_ratio(provider.name), provider.epsilon) for provider in self.providers]
+
+    @property
+    def vault_fields(self) -> tuple[str, ...]:
+        """Everybody's aggregate of each attribute, in grid units."""
+        return tuple(f"a_{i}" for i in range(len(self.attributes)))
+
+    @cached_property
+    def _providers(self) -> dict[str, str]:
+        """The provider of every sheet, by its path."""
+        return {f"provider={provider.name}": provider.name for provider in self.providers}
+
+    def provider_of(self, sheet: Sheet) -> str:
+        return self._providers[sheet.path]
+
+    def sheets(self) -> tuple[Sheet, ...]:
+        """One per provider, with everybody's reports together and the profile in a column.
+
+        Not one per profile, as levels have it: there may be ten thousand of them, and providers who pool their files
+        must not link a user by the row, so a provider's rows are shuffled over all profiles.
+        """
+        fields = (self.choice_field, *self.vault_fields)
+        return tuple(Sheet(path, fields, (name,), shuffled=True) for path, name in self._providers.items())
+
+    def draw(self, sheet: Sheet, rows: Columns, stream: Keystream, adapted: bytes | None) -> Columns:
+        return draw(self, self.provider_of(sheet), rows, stream)
+
+    def tally(self, sheet: Sheet, reports: Columns) -> Sums:
+        return tally(self, reports)
+
+    def _sums(self, tallies: Tallies) -> dict[str, Sums]:
+        return {name: tallies[path] for path, name in self._providers.items()}
+
+    def combine(self, method: str, tallies: Tallies, reports: Reports) -> dict[str, Totals]:
+        sums = self._sums(tallies).items()
+        return {name: estimate_totals(own, self.mechanisms[name], self.confidence) for name, own in sums}
+
+    def conclude(self, tallies: Tallies, estimates: Mapping[str, Any]) -> AggregatesResult:
+        return AggregatesResult(self._sums(tallies), estimates[ANSWER])
+
+    def tables(self, result: AggregatesResult) -> dict[str, Rows]:
+        return {"aggregates": aggregate_rows(self, result.totals)}
+
+    def budgets(self, result: AggregatesResult | None) -> Rows:
+        return budgets(self, result)
+
+    def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
+        return gates(self, evidence)
+
+    def statement(self) -> dict[str, Any]:
+        return statement(self)
+
+    def predictions(self) -> Predictions:
+        return predictions(self)
+
+    def typical_errors(self, users: int | None = None) -> dict[str, float]:
+        """None: a total is no share, and its error follows from the budgets of providers and profiles."""
+        return {}
+
+    def truth(self, people: Partitions, result: AggregatesResult) -> Units:
+        return true_totals(self, people)
+
+    def study(self, people: Partitions, truth: Units, result: AggregatesResult, repeats: Repeats) -> dict[str, Rows]:
+        return study(self, people, truth, result, repeats.reports)
