@@ -7,18 +7,15 @@ and follow the keyed hash of the user id; the hash itself stays behind.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from pldp.spec.runner import Runner
 from pldp.tasks.run import Run
-
-SORT_KEY, TWIN = "sort_key", "twin"
 
 BYTES_A_CELL = 16
 """Above the most that perturbing or counting holds a cell: 10 with hashes of two values, below 2 from 100 values on."""
@@ -45,37 +42,6 @@ def key_range(partition: int, partitions: int) -> dict[str, int]:
     return {"first": first, "last": after - 1}
 
 
-def deal(run: Run, batches: Iterable[pa.RecordBatch], schema: pa.Schema, partitions: int) -> int:
-    """Cut rows, which come in the order of their keys, into the files of all partitions; how many they are.
-
-    In the files they have no keys.
-    """
-    kept = pa.schema([field for field in schema if field.name not in (SORT_KEY, TWIN)])
-    slices = _slices(batches, partitions)
-    ahead = next(slices, None)
-
-    def own(partition: int) -> Iterator[pa.RecordBatch]:
-        nonlocal ahead
-        while ahead is not None and ahead[0] == partition:
-            yield ahead[1].select(kept.names)
-            ahead = next(slices, None)
-
-    return sum(write_partition(run.partition_file(i), own(i), kept) for i in range(partitions))
-
-
-def _slices(batches: Iterable[pa.RecordBatch], partitions: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Rows with the partition that they are of, never of two."""
-    firsts = np.array([key_range(i, partitions)["first"] for i in range(partitions)], dtype=np.uint64)
-    for batch in batches:
-        keys = batch.column(SORT_KEY).to_numpy()
-        start = 0
-        while start < len(keys):
-            partition = int(np.searchsorted(firsts, keys[start], side="right")) - 1
-            stop = int(np.searchsorted(keys, firsts[partition + 1])) if partition + 1 < partitions else len(keys)
-            yield partition, batch.slice(start, stop - start)
-            start = stop
-
-
 def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
     """Write a partition's rows; how many they are.
 
@@ -98,7 +64,7 @@ def rows_in(run: Run, partitions: int) -> int:
     return sum(int(pq.read_metadata(run.partition_file(i)).num_rows) for i in range(partitions))
 
 
-def read_partition(run: Run, partition: int, columns: Sequence[str]) -> dict[str, NDArray[np.integer]]:
+def read_partition(run: Run, partition: int, columns: Sequence[str]) -> pl.DataFrame:
     """Columns of one partition, in the order of the keys."""
-    table = pq.read_table(run.partition_file(partition), columns=list(columns), memory_map=False, partitioning=None)
-    return {name: table[name].to_numpy() for name in columns}
+    path = run.partition_file(partition)
+    return pl.read_parquet(path, columns=list(columns), memory_map=False, hive_partitioning=False)
