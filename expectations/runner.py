@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
 
 import great_expectations as gx
+import great_expectations.expectations as gxe
+import pandas as pd
 
-from pldp.expectations.gate import Gate
+from pldp.questions.gate import Among, Between, Gate, Present
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,28 @@ def run_gates(gates: Iterable[Gate]) -> tuple[Verdict, ...]:
     )
     source = context.data_sources.add_pandas("gates")
     verdicts = []
-    for gate in gates:
-        batch = source.add_dataframe_asset(gate.name).add_batch_definition_whole_dataframe("all")
-        suite = gx.ExpectationSuite(name=gate.name, expectations=list(gate.expectations))
+    for number, gate in enumerate(gates):
+        name = f"{number} {gate.name}"  # two questions may have a gate of one name
+        batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("all")
+        suite = gx.ExpectationSuite(name=name, expectations=[_expectation(rule) for rule in gate.rules])
         context.suites.add(suite)
-        found = batch.get_batch({"dataframe": gate.frame}).validate(suite)
-        passed = bool(found.success) and not gate.frame.empty
+        frame = pd.DataFrame(dict(gate.rows))
+        passed = not frame.empty and bool(batch.get_batch({"dataframe": frame}).validate(suite).success)
         verdicts.append(Verdict(gate.name, gate.sentence, passed, gate.observed, gate.bound, gate.false_alarm))
     return tuple(verdicts)
+
+
+def _expectation(rule: Between | Among | Present) -> Any:
+    match rule:
+        case Present():
+            return gxe.ExpectColumnValuesToNotBeNull(column=rule.column)
+        case Among():
+            return gxe.ExpectColumnValuesToBeInSet(column=rule.column, value_set=list(rule.values))
+        case Between():
+            return gxe.ExpectColumnValuesToBeBetween(
+                column=rule.column,
+                min_value=rule.low,
+                max_value=rule.high,
+                strict_min=rule.above,
+                strict_max=rule.below,
+            )

@@ -162,10 +162,10 @@ def plan(
 ) -> None:
     """Predict errors and budgets from the spec alone."""
     from pldp.flows.consoles import console_for
-    from pldp.tasks.kinds import load_any
+    from pldp.tasks.specfile import load_spec
 
     console = console_for(spec)
-    found = console.forecast(load_any(spec), target_error)
+    found = console.forecast(load_spec(spec), target_error)
     if as_json:
         print_json(found.as_json())
     else:
@@ -206,9 +206,9 @@ def _prepare(home: Path, spec: Path, source: Path | None, runner: Given = None, 
     """Refuse a bad spec or source before anything starts, and make the home."""
     from pldp.tasks.check import check
     from pldp.tasks.home import Home
-    from pldp.tasks.kinds import load_any
+    from pldp.tasks.specfile import load_spec
 
-    check(load_any(spec, source, runner, evaluation=evaluation)).raise_problems()
+    check(load_spec(spec, source, runner, evaluation=evaluation)).raise_problems()
     home = home.resolve()
     Home(home).prepare()
     return home

@@ -21,9 +21,9 @@ def check(
 ) -> None:
     """Read spec and source, and tell everything that a release would refuse. Runs and writes nothing."""
     from pldp.tasks.check import check as look
-    from pldp.tasks.kinds import load_any
+    from pldp.tasks.specfile import load_spec
 
-    found = look(load_any(spec, source))
+    found = look(load_spec(spec, source))
     for remark in found.remarks:
         out.print(remark, highlight=False, soft_wrap=True)
     found.raise_problems()

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from prefect import flow
 
-from pldp.flows.kinds import Asked, kind_for
 from pldp.flows.orchestration import orchestrated
-from pldp.flows.pipeline import threads
+from pldp.flows.pipeline import Outcome, conclude, draw, everybody, threads
 from pldp.flows.progress import report, tell
 from pldp.flows.runner import running_on
+from pldp.questions.question import Repeats
+from pldp.questions.rows import height, joined
+from pldp.tasks.combine import StoredReports
 from pldp.tasks.home import Home
+from pldp.tasks.ingest import Ingested
 from pldp.tasks.leftout import remarks
 from pldp.tasks.query import connect
-from pldp.tasks.run import Run
+from pldp.tasks.references import reference_of
+from pldp.tasks.run import Run, open_run
+from pldp.tasks.sources import ingest_source
+from pldp.tasks.specfile import load_spec
+from pldp.tasks.stage import guarded
 from pldp.tasks.tables import validation_rows
 from pldp.tasks.vaults import forget_vault
 
@@ -54,7 +61,7 @@ def evaluate(
     keep_levels: bool = False,
     source: Path | None = None,
 ) -> Evaluated:
-    kind_for(spec_path).load(spec_path, source, None, evaluation=True)
+    load_spec(spec_path, source, evaluation=True)
     Home(home).prepare()
     given = None if source is None else str(source)
     with orchestrated(home):
@@ -66,20 +73,36 @@ def evaluate_flow(
     spec_path: str, home: str, repeat: int | None, seed: int | None, keep_levels: bool, source: str | None
 ) -> Evaluated:
     """One run of the pipeline, then whatever the kind repeats."""
-    kind = kind_for(Path(spec_path))
-    file = kind.load(Path(spec_path), None if source is None else Path(source), None, evaluation=True)
+    file = load_spec(Path(spec_path), None if source is None else Path(source), evaluation=True)
     slot = "evaluation" if seed is not None else f"evaluation-{secrets.token_hex(8)}"
-    run = kind.open(Home(Path(home)), file, slot, evaluation=True, seed=seed)
+    run = open_run(Home(Path(home)), file, slot, evaluation=True, seed=seed)
     with running_on(file.spec.runner, run):
         report("ingest", 0)
-        ingested = kind.ingest(run, file)
+        ingested = ingest_source(run, file)
         report("ingest", 1)
         tell(remarks(run))
-        kind.draw(run, file, ingested)
-        done = kind.study(run, file, ingested, Asked(repeat, seed, keep_levels))
-    _keep(run, {**done.tables, "validations": validation_rows(done.verdicts)})
+        draw(run, ingested)
+        people = everybody(run, ingested)
+        outcome = conclude(run, ingested, reference_of(run, file, people), people)
+        tables = _study(run, ingested, outcome, Repeats(repeat, seed, keep_levels, run.stream))
+    _keep(run, {**tables, "validations": validation_rows(outcome.verdicts)})
     forget_vault(run, file)
-    return Evaluated(run.release_id, run.folder, ingested.n_users, done.tables, done.verdicts)
+    return Evaluated(run.release_id, run.folder, ingested.n_users, tables, outcome.verdicts)
+
+
+def _study(run: Run, ingested: Ingested, outcome: Outcome, repeats: Repeats) -> dict[str, pl.DataFrame]:
+    """Every question beside its truth, and whatever its kind repeats; tables of one name stand below each other."""
+    people, parts = everybody(run, ingested), []
+    questions = run.plan.questions
+    for number, question in enumerate(questions):
+        report("repeat", number, len(questions))
+        stored = StoredReports(run, question, ingested.partitions)
+        truth = None if outcome.truths is None else outcome.truths[number]
+        parts.append(guarded(question.study)(people, truth, outcome.results[number], replace(repeats, reports=stored)))
+    report("repeat", len(questions), len(questions))
+    names = dict.fromkeys(name for part in parts for name in part)
+    tables = {name: joined([part[name] for part in parts if name in part]) for name in names}
+    return {name: pl.DataFrame(dict(rows), infer_schema_length=None) for name, rows in tables.items() if height(rows)}
 
 
 def _keep(run: Run, tables: Mapping[str, pl.DataFrame]) -> None:

@@ -1,30 +1,36 @@
-"""The stages that a release and an evaluation share, up to the verdicts."""
+"""The way of the data, from the vault to the verdicts: what a release and an evaluation share. It knows no kind."""
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from prefect.futures import PrefectFuture, as_completed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from pldp.channels.protocol import Floats
-from pldp.estimate.inference import Histogram
 from pldp.flows.progress import report
 from pldp.flows.runner import batches_of, current, hand_over
-from pldp.questions.numbers.estimate import Distribution
-from pldp.tasks.combine import References, combine
-from pldp.tasks.count import Support, Tally, add_up, count, record_counted
-from pldp.tasks.estimate import LevelEstimates, estimate
-from pldp.tasks.histogram_tables import histogram_rows
+from pldp.questions.question import Partitions
+from pldp.questions.rows import joined
+from pldp.tables.common import BUDGETS
+from pldp.tables.registry import published_table
+from pldp.tasks.combine import TASKS, Reference, StoredReports, combine
+from pldp.tasks.count import Counted, add_up, ask, count, record_counted
+from pldp.tasks.home import commit, replace
 from pldp.tasks.ingest import Ingested
-from pldp.tasks.numbers import NumberResults, NumberTally, binned_numbers, count_number_reports, estimate_numbers
-from pldp.tasks.perturb import perturb, perturb_hidden
-from pldp.tasks.perturb_numbers import perturb_numbers
+from pldp.tasks.partitions import read_partition
+from pldp.tasks.perturb import perturb
+from pldp.tasks.reports import columns_of
 from pldp.tasks.run import Run
+from pldp.tasks.stage import guarded
+from pldp.tasks.tables import frame
 from pldp.tasks.validate import validate
 
 if TYPE_CHECKING:
@@ -40,66 +46,122 @@ def threads() -> TaskRunner[Any]:
 
 @dataclass(frozen=True)
 class Outcome:
-    supports: tuple[Support, ...]
-    estimates: tuple[LevelEstimates, ...]
-    histograms: tuple[Histogram, ...]
-    rows: pl.DataFrame
-    numbers: NumberResults | None
-    binned: tuple[Distribution, ...]
+    """What a run comes to; `results` and `truths` by question."""
+
+    results: tuple[Any, ...]
+    truths: tuple[Any, ...] | None
+    tables: Mapping[str, pl.DataFrame]
+    """What is published, and nothing is built after the verdicts."""
     verdicts: tuple[Verdict, ...]
 
 
 def draw(run: Run, ingested: Ingested) -> None:
-    """Perturb: one call a privacy level and batch of partitions; a batch where levels are hidden."""
-    batches = batches_of(ingested.partitions)
-    if run.plan.hidden is not None:
-        fan_out("perturb", [(perturb_hidden, run, batch) for batch in batches])
+    """Perturb: one call per choice and batch of partitions. What a second phase is asked follows from the first."""
+    plan = run.plan
+    for phase in range(plan.phases):
+        if phase:
+            _adapt(run, ingested, phase)
+        calls = [
+            (perturb, run, phase, choice, batch)
+            for choice in plan.choices(phase)
+            for batch in batches_of(ingested.partitions)
+        ]
+        fan_out("perturb", calls)
+
+
+def _adapt(run: Run, ingested: Ingested, phase: int) -> None:
+    """Committed once, before anybody of the next phase is asked."""
+    if run.adapted.exists():
         return
-    stages = [*([perturb] if run.plan.attributes else []), *([perturb_numbers] if run.plan.numbers else [])]
-    calls = [(stage, run, level, batch) for stage in stages for level in run.plan.levels for batch in batches]
-    fan_out("perturb", calls)
+    tallies = add_up(_count(run, ingested, phase - 1))
+    adapting = next(question for question in run.plan.questions if question.phases > phase)
+    commit(run.adapted, guarded(adapting.adapt)(tallies), mode=0o644)
 
 
-def conclude(
-    run: Run,
-    ingested: Ingested,
-    references: References | None,
-    truth: dict[str, Floats] | None = None,
-    true_means: dict[str, float] | None = None,
-) -> Outcome:
-    """Everything right of the trust boundary: count, estimate, combine, validate."""
-    batches = batches_of(ingested.partitions)
-    tallied = fan_out("count", [(count, run, batch) for batch in batches])
-    tallies: tuple[Tally, ...] = tuple(tally for batch in tallied for tally in batch)
-    supports = add_up(run, tallies)
-    number_tallies: tuple[NumberTally, ...] = ()
-    if run.plan.numbers is not None:
-        counted = fan_out("count", [(count_number_reports, run, batch) for batch in batches])
-        number_tallies = tuple(tally for batch in counted for tally in batch)
-    files = [(f"{found.attribute}/{found.level or 'hidden'}", found.partition) for found in tallies]
-    files += [(f"numbers/{found.level}", partition) for found in number_tallies for partition in found.partitions]
-    record_counted(run, files)
-    report("estimate", 0)
-    estimates = estimate(run, supports)
-    numbers = estimate_numbers(run, number_tallies) if run.plan.numbers is not None else None
-    report("estimate", 1)
-    report("combine", 0)
-    histograms = combine(run, supports, estimates, references, ingested.partitions)
-    report("combine", 1)
+def _count(run: Run, ingested: Ingested, phase: int | None) -> list[Counted]:
+    batches = fan_out("count", [(count, run, phase, batch) for batch in batches_of(ingested.partitions)])
+    return [counted for batch in batches for counted in batch]
+
+
+def conclude(run: Run, ingested: Ingested, reference: Reference | None, people: Partitions | None = None) -> Outcome:
+    """Everything right of the trust boundary: count, combine, validate. An evaluation hands in the people."""
+    counted = _count(run, ingested, None)
+    record_counted(run, counted)
+    tallies = add_up(counted)
+    results = _combine(run, ingested, tallies, reference)
+    truths = None
+    if people is not None:
+        report("truth", 0)
+        questions = zip(run.plan.questions, results, strict=True)
+        truths = tuple(guarded(question.truth)(people, result) for question, result in questions)
+        report("truth", 1)
+    tables = [_frames(question.tables(result)) for question, result in zip(run.plan.questions, results, strict=True)]
+    budgets = [question.budgets(result) for question, result in zip(run.plan.questions, results, strict=True)]
     report("validate", 0)
-    rows = histogram_rows(run.plan, supports, histograms)
-    binned = binned_numbers(run.plan, supports, histograms)
-    verdicts = validate(
-        run, ingested, tallies, supports, estimates, histograms, rows, truth, numbers, true_means, binned
-    )
+    verdicts = validate(run, ingested, counted, results, tables, truths)
     report("validate", 1)
-    return Outcome(supports, estimates, histograms, rows, numbers, binned, verdicts)
+    return Outcome(results, truths, {**_together(tables), BUDGETS.name: frame(BUDGETS, joined(budgets))}, verdicts)
+
+
+def _combine(run: Run, ingested: Ingested, tallies: Mapping[str, Any], reference: Reference | None) -> tuple[Any, ...]:
+    """Every question by every method that it names, each in a task of the method's own."""
+    plan, results = run.plan, []
+    steps = sum(len(question.methods) for question in plan.questions)
+    report("estimate", 0, steps)
+    for number, question in enumerate(plan.questions):
+        estimates = {}
+        for method in question.methods:
+            if question.asks:
+                spread = partial(_ask, run, ingested, number)
+                stored = StoredReports(run, question, ingested.partitions, reference, spread)
+                estimates[method] = guarded(question.combine)(method, tallies, stored)
+            else:
+                task = combine.with_options(name=TASKS.get(method, method))
+                estimates[method] = task(run, number, method, tallies, ingested.partitions, reference)
+            report("estimate", len(results) + len(estimates), steps)
+        results.append(guarded(question.conclude)(tallies, estimates))
+    return tuple(results)
+
+
+def _ask(run: Run, ingested: Ingested, number: int, method: str, arrays: NDArray[Any]) -> NDArray[np.int64]:
+    """Arrays go by a file: calls carry its name. It goes with the answer, as it follows from the reports."""
+    content = io.BytesIO()
+    np.save(content, arrays, allow_pickle=False)
+    path = run.reports / f"asked-{number}.npy"
+    replace(path, content.getvalue())
+    try:
+        calls = [(ask, run, number, method, path.name, batch) for batch in batches_of(ingested.partitions)]
+        return np.sum(fan_out(method.replace("_", " "), calls), axis=0)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _frames(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+    """A question's tables as they are published."""
+    return {name: frame(published_table(name), rows) for name, rows in tables.items()}
+
+
+def _together(tables: Sequence[Mapping[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+    names = dict.fromkeys(name for by_question in tables for name in by_question)
+    return {name: pl.concat([one[name] for one in tables if name in one]) for name in names}
+
+
+def everybody(run: Run, ingested: Ingested) -> Partitions:
+    """The vault's rows, for evaluations alone."""
+    if not run.evaluation:
+        raise ValueError("a release never reads the truth")
+
+    def people(columns: Sequence[str]) -> Iterable[Any]:
+        for partition in range(ingested.partitions):
+            yield columns_of(read_partition(run, partition, columns))
+
+    return people  # type: ignore[return-value]
 
 
 def fan_out(name: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
     """Run calls of stages side by side, on threads or on the cluster of the `running_on` that this is in.
 
-    A call is a stage and its arguments, which are references: `fan_out("perturb", [(perturb, run, level, batch), …])`.
+    A call is a stage and its arguments, which are references: `fan_out("count", [(count, run, None, batch), …])`.
     On a cluster only the stage's function runs, from its module by name, so a stage is a global of its module. Results
     come in the order of the calls; the first failure is raised as it is.
     """

@@ -13,16 +13,17 @@ from prefect.artifacts import create_table_artifact
 
 from pldp.channels.exact import float_above
 from pldp.errors import HomeError, PldpError
-from pldp.flows.kinds import kind_for
 from pldp.flows.orchestration import orchestrated
-from pldp.flows.pipeline import threads
+from pldp.flows.pipeline import conclude, draw, threads
 from pldp.flows.progress import report, tell
 from pldp.flows.runner import running_on
 from pldp.tasks.home import Home
 from pldp.tasks.leftout import remarks
 from pldp.tasks.publish import publish, status_of
-from pldp.tasks.run import AnyFile, Run
-from pldp.tasks.specfile import Given
+from pldp.tasks.references import reference_of
+from pldp.tasks.run import FORMAT, Run, open_run
+from pldp.tasks.sources import ingest_source
+from pldp.tasks.specfile import Given, SpecFile, load_spec
 from pldp.tasks.stage import stage
 from pldp.tasks.vaults import forget_vault, leaving_nothing, settle_vault, sweep_vaults
 
@@ -51,12 +52,11 @@ def release(
     runner: Given = None,
 ) -> Released:
     """Run one release under the home's lock; the same identity resumes or is found done."""
-    kind = kind_for(spec_path)
-    file = kind.load(spec_path, source, runner, evaluation=False)
+    file = load_spec(spec_path, source, runner)
     prepared = Home(home).prepare()
     with prepared.locked(wait):
         # A bad spec, a missing source or a finished release needs no orchestration to be told.
-        run = kind.open(prepared, file, slot)
+        run = open_run(prepared, file, slot)
         found = _finished(run, file, page.fn)
         if found is not None:
             return found
@@ -69,9 +69,8 @@ def release_flow(
     spec_path: str, home: str, slot: str = MANUAL, source: str | None = None, runner: Given = None
 ) -> Released:
     """The way of the data. Parameters are paths and names: they end up in the orchestration database."""
-    kind = kind_for(Path(spec_path))
-    file = kind.load(Path(spec_path), None if source is None else Path(source), runner, evaluation=False)
-    run = kind.open(Home(Path(home)), file, slot)
+    file = load_spec(Path(spec_path), None if source is None else Path(source), runner)
+    run = open_run(Home(Path(home)), file, slot)
     found = _finished(run, file, page)
     if found is not None:
         return found
@@ -79,12 +78,14 @@ def release_flow(
     with running_on(file.spec.runner, run):
         report("ingest", 0)
         with leaving_nothing(run):
-            ingested = kind.ingest(run, file)
+            reference = reference_of(run, file)  # a bad one is told before anything is spent
+            ingested = ingest_source(run, file)
         report("ingest", 1)
         tell(remarks(run))
         record_spend(run, slot)
-        kind.draw(run, file, ingested)
-        outcome = kind.conclude(run, file, ingested)
+        if run.plan.perturbed_by == "vault":
+            draw(run, ingested)
+        outcome = conclude(run, ingested, reference)
     report("publish", 0)
     status = publish(run, ingested.n_users, outcome.tables, outcome.verdicts)
     report("publish", 1)
@@ -93,13 +94,13 @@ def release_flow(
         problem = page_problem(run, page)
         report("page", 1)
     if status == "published":
-        for table in kind.artifacts:
-            rows = outcome.tables[table].head(ARTIFACT_ROWS).to_dicts()
-            create_table_artifact(rows, key=table, description=f"Release {run.release_id}")
+        for name, table in outcome.tables.items():
+            rows = table.head(ARTIFACT_ROWS).to_dicts()
+            create_table_artifact(rows, key=name.replace("_", "-"), description=f"Release {run.release_id}")
     return Released(run.release_id, status, resumed=False, page_problem=problem)
 
 
-def _finished(run: Run, file: AnyFile, build: Callable[[Path, str], None]) -> Released | None:
+def _finished(run: Run, file: SpecFile, build: Callable[[Path, str], None]) -> Released | None:
     """The release as it was published or refused before, if it was."""
     done = status_of(run.home, run.release_id)
     if done is None:
@@ -109,7 +110,7 @@ def _finished(run: Run, file: AnyFile, build: Callable[[Path, str], None]) -> Re
 
 
 @contextmanager
-def _forgotten(run: Run, file: AnyFile, status: str) -> Iterator[None]:
+def _forgotten(run: Run, file: SpecFile, status: str) -> Iterator[None]:
     """The raw values are gone before what comes next; if they are not, that is the release's last word."""
     failure = None
     try:
@@ -144,15 +145,17 @@ def record_spend(run: Run, slot: str) -> None:
     """Before the first draw: a release that is refused later has spent all the same."""
     plan = run.plan
     settle_vault(run)
-    run.home.record_spend(
-        {
-            "release_id": run.release_id,
-            "name": plan.name,
-            "slot": slot,
-            "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "unit": plan.unit,
-            "budget": float_above(plan.worst_total),
-            "plan_sha256": plan.sha256,
-            "key": run.home.fingerprint(),
-        }
-    )
+    for unit in plan.units:
+        run.home.record_spend(
+            {
+                "release_id": run.release_id,
+                "name": plan.name,
+                "slot": slot,
+                "at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "unit": unit,
+                "budget": float_above(plan.worst_total(unit)),
+                "plan_sha256": plan.sha256,
+                "key": run.home.fingerprint(),
+                "format": FORMAT,
+            }
+        )

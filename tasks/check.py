@@ -15,13 +15,13 @@ from typing import Any
 import duckdb
 
 from pldp.errors import SourceError
+from pldp.questions.histograms.considered import strictest_first
 from pldp.questions.histograms.spec import Category
-from pldp.tasks.aggregates.file import AggregatesFile
+from pldp.questions.items.question import Items
+from pldp.spec.release import Spec
 from pldp.tasks.inbox import NOTHING as NOTHING_PUBLISHED
-from pldp.tasks.items.file import ItemsFile
 from pldp.tasks.leftout import EMPTY, UNDECLARED
 from pldp.tasks.query import connect_memory, statement, text
-from pldp.tasks.run import AnyFile
 from pldp.tasks.sent import read_sent
 from pldp.tasks.source import SourceFile, unstated
 from pldp.tasks.specfile import NOTHING, SpecFile
@@ -48,14 +48,14 @@ class Checked:
             raise SourceError("\n".join([*self.problems, NOTHING]))
 
 
-def check(file: AnyFile) -> Checked:
+def check(file: SpecFile) -> Checked:
     """Look at every file that a release of this spec would read."""
     found = Checked()
-    if isinstance(file, SpecFile) and file.spec.source.path is not None:
-        _check_people(SourceFile(file.spec, file.source, file.plan.levels), found)
-    elif isinstance(file, SpecFile):
+    if file.spec.source.reports is not None:
         _check_reports(file, found)
-    elif isinstance(file, ItemsFile | AggregatesFile):
+    elif isinstance(file.spec, Spec):
+        _check_people(SourceFile(file.spec, file.source, tuple(strictest_first(file.spec))), found)
+    else:
         _check_holdings(file, found)
     return found
 
@@ -135,17 +135,18 @@ def _check_people(source: SourceFile, found: Checked) -> None:
     )
 
 
-def _check_holdings(file: ItemsFile | AggregatesFile, found: Checked) -> None:
+def _check_holdings(file: SpecFile, found: Checked) -> None:
     rows, users = file.spec.source, file.spec.users
-    if isinstance(file, ItemsFile):
-        declared: Sequence[str] = file.plan.items
-        choices, default, where = file.plan.level_names, file.plan.default, "declared"
+    (question,) = file.plan.questions
+    if isinstance(question, Items):
+        declared: Sequence[str] = question.items
+        choices, default, where = question.level_names, question.default, "declared"
         count, choice = None, file.spec.source.level
         refuses = rows.unknown == "refuse" and file.spec.other is None
         of_users = None if file.spec.users is None else file.spec.users.level
     else:
-        declared = file.listed.items.to_list()
-        choices, default, where = file.plan.profile_names, file.plan.default, "in the catalogue"
+        declared = file.tables["catalogue"].items.to_list()
+        choices, default, where = question.profile_names, question.default, "in the catalogue"
         count, choice = file.spec.source.count, file.spec.source.profile
         refuses = rows.unknown == "refuse"
         of_users = None if file.spec.users is None else file.spec.users.profile

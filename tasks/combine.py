@@ -54,15 +54,17 @@ class StoredReports:
             raise ValueError("only the flow can ask all files")
         return self.spread(method, arrays)
 
+    @property
+    def adapted(self) -> bytes | None:
+        return self.run.adapted.read_bytes() if self.run.adapted.exists() else None
+
     def generator(self, label: str) -> np.random.Generator:
         origin = self.run.release_id if self.run.seed is None else f"seed {self.run.seed}"
         return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{origin} {label}".encode()).digest()))
 
 
 @stage(retries=2)
-def combine(
-    run: Run, number: int, method: str, tallies: Tallies, partitions: int, reference: Reference | None
-) -> Any:
+def combine(run: Run, number: int, method: str, tallies: Tallies, partitions: int, reference: Reference | None) -> Any:
     """The estimates of a question by one method."""
     question = run.plan.questions[number]
     return question.combine(method, tallies, StoredReports(run, question, partitions, reference))

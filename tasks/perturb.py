@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from pldp.questions.question import Columns, Question, Sheet
+from pldp.questions.shuffle import shuffle
 from pldp.tasks.partitions import read_partition
 from pldp.tasks.reports import columns_of, commit_reports, read_reports
 from pldp.tasks.run import Run
@@ -55,5 +56,8 @@ def _draw(run: Run, question: Question, sheet: Sheet, partition: int, rows: Colu
             commit_reports(path, question.draw(sheet.beside, rows, stream, None))
         beside = read_reports(path)
     adapted = run.adapted.read_bytes() if sheet.phase else None
-    reports = question.draw(sheet, rows, run.stream(*sheet.labels, partition), adapted)
+    stream = run.stream(*sheet.labels, partition)
+    reports = question.draw(sheet, rows, stream, adapted)
+    if sheet.shuffled and not run.evaluation:  # an evaluation compares reports with the truth, row by row
+        reports = shuffle(reports, stream)
     return commit_reports(run.report_file(sheet, partition), {**beside, **reports})

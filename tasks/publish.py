@@ -16,6 +16,7 @@ import polars as pl
 from pldp import __version__
 from pldp.channels.exact import float_above
 from pldp.errors import HomeError
+from pldp.privacy.statement import privacy_statement
 from pldp.tables.common import RELEASES, VALIDATIONS
 from pldp.tables.registry import published_table
 from pldp.tasks.contents import record_contents
@@ -53,7 +54,7 @@ def publish(run: Run, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts
     if status == "published":
         rows |= tables
     # A refused release has spent its budget too, so its users are told what they spent.
-    content = json.dumps(run.statement(n_users), indent=2)
+    content = json.dumps(privacy_statement(run.plan, run.release_id, n_users), indent=2)
     commit(run.folder / "privacy.json", content.encode(), mode=0o644)
     _replace(home, run.release_id, rows)
     return status
@@ -72,8 +73,8 @@ def _release_row(run: Run, n_users: int, status: str) -> pl.DataFrame:
             "spec_sha256": [run.spec_sha256],
             "plan_sha256": [plan.sha256],
             "code_version": [__version__],
-            "worst_epsilon": [float_above(plan.worst_total)],
-            "protects": [plan.unit],
+            "worst_epsilon": [float_above(plan.worst_total(plan.units[0]))],
+            "protects": [plan.units[0]],
         },
     )
 

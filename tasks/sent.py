@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pldp.channels.protocol import PureProtocol, Reports
 from pldp.errors import SourceError
 from pldp.estimate.honest import collision
-from pldp.questions.histograms.plan import Plan
+from pldp.questions.plan import Plan
 from pldp.tasks.inbox import MOST_BYTES, MOST_ROWS, NOTHING, Delivery, deliveries, open_delivery, printable
 
 REPEATED = 1e-6

@@ -2,82 +2,83 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from pldp.errors import SpecError
-from pldp.questions.histograms.plan import Plan
-from pldp.questions.histograms.resolve import make_plan
-from pldp.spec.release import Spec
+from pldp.errors import SourceError, SpecError
+from pldp.questions.plan import Plan
+from pldp.questions.specs import PEOPLE, SPECS, AnySpec
 from pldp.tasks import plainyaml
+from pldp.tasks.public import read_public
+from pldp.tasks.specerrors import NOTHING, broken_rules, printable, short
+from pldp.tasks.stamps import Stamp, require_unchanged, stamp
 
-NOTHING = "Nothing was run."
-HISTOGRAMS, AGGREGATES, ITEMS = KINDS = ("histograms", "aggregates", "items")
-"""Kinds of releases."""
 Given = dict[str, str | int | None] | None
 """What a command line says of the runner, under the keys of the spec; a place to run (`dask`) replaces the section."""
-_QUOTED = 80
 _LARGEST = 16 << 20
 """Bytes of a spec: somebody who names the data by mistake is told at once."""
-_LINES = 20
-"""Broken rules told at once."""
-_WORDS = {
-    "model_type": "must be a mapping of keys to values",
-    "model_attributes_type": "must be a mapping of keys to values",
-    "dict_type": "must be a mapping of keys to values",
-    "tuple_type": "must be a list",
-    "invalid_key": "every key must be text",
-    "string_unicode": "must be text that UTF-8 can write",
-}
-"""Rules that the library states in its own language."""
 
 
 @dataclass(frozen=True)
-class FiledSpec:
-    """A valid spec of whatever kind: what identifies it, and where its paths start."""
+class SpecFile:
+    """A valid spec, the plan it resolves to, what identifies both, and where its paths start."""
 
     path: Path
+    spec: AnySpec
+    plan: Plan
+    tables: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What its public files hold, by the field of the spec that names them."""
+    read: tuple[Stamp, ...] = field(default=(), compare=False)
+    """Those files, as they were when they were read."""
 
     @property
     def public(self) -> str:
-        """The spec as it is published, in JSON; it is also what identifies the spec."""
-        raise NotImplementedError
+        """The spec as it is published, in JSON."""
+        return published(self.spec.model_dump(mode="json"))
 
     @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.public.encode()).hexdigest()
+    def identity(self) -> str:
+        """What the spec says, as a hash: a key that a later version adds does not make another release of it."""
+        stated = published(self.spec.model_dump(mode="json", exclude_defaults=True))
+        return hashlib.sha256(stated.encode()).hexdigest()
 
     def resolve(self, path: str) -> Path:
         return resolve(self.path, path)
 
-
-@dataclass(frozen=True)
-class SpecFile(FiledSpec):
-    """A spec of histograms and the plan it resolves to."""
-
-    spec: Spec
-    plan: Plan
-
     @property
-    def public(self) -> str:
-        content = self.spec.model_dump(mode="json")
-        return published(content, content["source"], content["combination"]["reference"])
+    def inputs(self) -> list[Path]:
+        """Everything whose content makes another release."""
+        return [self.resolve(path) for path in self.spec.files()]
 
     @property
     def source(self) -> Path:
         """The file of raw rows, or the folder of clients' reports."""
-        return self.resolve(self.spec.source.path or self.spec.source.reports or "")
+        return self.inputs[0]
+
+    @property
+    def users(self) -> Path | None:
+        return None if self.spec.users is None else self.resolve(self.spec.users.path)
+
+    def refuse_release(self) -> None:
+        """What only an evaluation may do."""
+        for reason in (self.spec.refusal, *(question.refusal for question in self.plan.questions)):
+            if reason is not None:
+                raise SpecError(f"{self.path}: {reason}. {NOTHING}")
+
+    def plan_at(self, total: Fraction) -> Plan:
+        """The plan of the same spec with another total; ValueError where there is none."""
+        return SPECS[self.spec.kind].plan(self.spec, self.tables, total)
 
 
 def resolve(spec: Path, path: str) -> Path:
@@ -86,39 +87,76 @@ def resolve(spec: Path, path: str) -> Path:
     return Path(os.path.realpath(spec.parent / path))
 
 
-def published(content: dict[str, Any], *holders: dict[str, Any] | None) -> str:
-    """A spec in JSON, the files of `holders` by their names: where they lie is nobody's business.
+def published(content: Any) -> str:
+    """A spec in JSON, its files by their names: where they lie is nobody's business.
 
     So moving a file does not make another release of the spec.
     """
-    for holder in holders:
-        for key in ("path", "reports"):
-            if holder is not None and holder.get(key) is not None:
-                holder[key] = Path(holder[key]).name
-    return json.dumps(content, ensure_ascii=False)
+
+    def nameless(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {
+                key: Path(value).name if key in ("path", "reports") and isinstance(value, str) else nameless(value)
+                for key, value in part.items()
+            }
+        return [nameless(one) for one in part] if isinstance(part, list) else part
+
+    return json.dumps(nameless(content), ensure_ascii=False)
 
 
-def load_spec(path: Path, source: Path | None = None, runner: Given = None) -> SpecFile:
-    """Read and validate a spec whole; `source` and `runner` take the place of what it says of them."""
+def load_spec(path: Path, source: Path | None = None, runner: Given = None, *, evaluation: bool = False) -> SpecFile:
+    """Read and validate a spec whole; `source` and `runner` take the place of what it says of them.
+
+    An evaluation may ask for what no release does.
+    """
     content = read_content(path, source, runner)
-    kind = content.pop("kind", HISTOGRAMS)
-    if kind != HISTOGRAMS:
-        others = f"specs of kind {AGGREGATES} or {ITEMS} are for `pldp release`, `plan` and `evaluate`, not scheduled"
-        known = f"kind must be {HISTOGRAMS} here; {others}" if kind in KINDS else f"kind must be {', '.join(KINDS)}"
-        raise SpecError(f"{path}: {known} (got {_short(repr(kind))}). {NOTHING}")
+    kind = content.get("kind", PEOPLE)
+    known = SPECS.get(kind) if isinstance(kind, str) else None
+    if known is None:
+        raise SpecError(f"{path}: kind must be {', '.join(SPECS)} (got {short(repr(kind))}). {NOTHING}")
+    if kind == PEOPLE:
+        content.pop("kind", None)
     try:
-        spec = Spec.model_validate(content)
-        plan = make_plan(spec)
+        spec = known.model.model_validate(content)
     except ValidationError as error:
-        raise broken_rules(path, error, content, Spec) from None
+        raise broken_rules(path, error, content, known.model) from None
+    _refuse_unusable(spec, path, evaluation=evaluation)
+    files = [resolve(path, str(table.path)) for table in spec.public_tables().values()]
+    read = tuple(stamp(file) for file in files if file.is_file())
+    tables = read_public(spec, lambda name: resolve(path, name))
+    try:
+        plan = known.plan(spec, tables, None)
     except ValueError as error:
         raise SpecError(f"{path}: {error}. {NOTHING}") from None
-    return SpecFile(path=path, spec=spec, plan=plan)
+    require_unchanged(read, NOTHING)
+    return SpecFile(path=path, spec=spec, plan=plan, tables=tables, read=read)
 
 
-def kind_of(path: Path) -> str:
-    """Which kind of release a spec asks for; histograms unless it says so."""
-    return str(read_content(path).get("kind", HISTOGRAMS))
+def _refuse_unusable(spec: AnySpec, path: Path, *, evaluation: bool) -> None:
+    """What the spec's own words cannot tell: files that are missing or the same, and what only an evaluation may read.
+
+    That the table of users is missing is told by `plan` already, which reads nobody's choice.
+    """
+    if evaluation and spec.source.reports is not None:
+        raise SpecError(
+            f"{path}: source.reports holds no truth to compare with; an evaluation needs source.path. {NOTHING}"
+        )
+    if "sensitivity.scores" in spec.public_tables() and not evaluation:
+        raise SpecError(
+            f"{path}: sensitivity.scores is for `pldp evaluate`: raw scores are personal data and would shape a "
+            "published plan. Collect scores in a release of their own and declare the levels that `pldp levels` "
+            f"gives. {NOTHING}"
+        )
+    if spec.users is None or spec.source.path is None:
+        return
+    users, rows = resolve(path, spec.users.path), resolve(path, spec.source.path)
+    if not users.is_file():
+        raise SourceError(f"{users}: no such file of users. Correct users.path in the spec. {NOTHING}")
+    if rows.exists() and rows.samefile(users):
+        try:
+            spec.check_one_file()
+        except ValueError as error:
+            raise SpecError(f"{path}: {error}. {NOTHING}") from None
 
 
 def read_content(path: Path, source: Path | None = None, runner: Given = None) -> dict[str, Any]:
@@ -138,7 +176,7 @@ def read_content(path: Path, source: Path | None = None, runner: Given = None) -
         mark = getattr(error, "problem_mark", None)
         where = f" near line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         told = [getattr(error, part, None) for part in ("context", "problem")]
-        rule = ", ".join(_printable(part) for part in told if part) or "a character that no text has"
+        rule = ", ".join(printable(part) for part in told if part) or "a character that no text has"
         raise SpecError(
             f"{path}: the spec is not valid YAML{where}: {rule}. Check indentation and quotes. {NOTHING}"
         ) from None
@@ -154,83 +192,3 @@ def read_content(path: Path, source: Path | None = None, runner: Given = None) -
         kept = stated if isinstance(stated, dict) and "dask" not in runner else {}
         content["runner"] = {**kept, **runner}
     return content
-
-
-def broken_rules(path: Path, error: ValidationError, content: dict[str, Any], root: type[BaseModel]) -> SpecError:
-    """Every broken rule in the words of the file; `root` is the model that the file was read as."""
-    lines = [_explain(problem, content, root) for problem in error.errors()]
-    # A broken element also empties its list; the reader needs only the first cause.
-    found = list(dict.fromkeys(line for line in lines if "after validation" not in line)) or lines
-    more = [f"… and {len(found) - _LINES} more"] if len(found) > _LINES else []
-    return SpecError("\n".join(f"{path}: {line}" for line in found[:_LINES] + more) + f"\n{NOTHING}")
-
-
-def _explain(problem: Any, content: dict[str, Any], root: type[BaseModel]) -> str:
-    steps = _steps(problem, content)
-    field = "".join(f"[{step}]" if isinstance(step, int) else f".{_printable(step)}" for step in steps).lstrip(".")
-    rule = _WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
-    if problem["type"] == "extra_forbidden":
-        known = _known_keys(steps[:-1], content, root)
-        near = difflib.get_close_matches(str(steps[-1])[:_QUOTED], known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known))}"
-        return f"{field} is not a key of the spec; {hint}"
-    if problem["type"] == "missing":
-        return f"{field} is required"
-    got = problem["input"]
-    if not field:
-        return rule  # a rule across keys names them itself
-    if isinstance(got, dict | list | tuple | BaseModel):
-        return f"{field}: {_lower(rule)}"
-    return f"{field}: {_lower(rule)} (got {_short(repr(got))})"
-
-
-def _steps(problem: Any, content: Any) -> list[Any]:
-    """Where in the file: pydantic also names the kinds it tried on the way, which no author wrote."""
-    steps: list[Any] = []
-    for step in problem["loc"]:
-        inside = step in content if isinstance(content, dict) else isinstance(content, list) and isinstance(step, int)
-        if inside:
-            content = content[step]
-            steps.append(step)
-    last = problem["loc"][-1:]
-    return [*steps, *last] if problem["type"] == "missing" and steps[-1:] != list(last) else steps
-
-
-def _printable(name: object) -> str:
-    """A key as it stands there, unless it would write over the terminal."""
-    shown = str(name)
-    return _short(shown if shown.isprintable() else repr(shown))
-
-
-def _short(shown: str) -> str:
-    return shown if len(shown) <= _QUOTED else shown[:_QUOTED] + "…"
-
-
-def _lower(rule: str) -> str:
-    return rule[:1].lower() + rule[1:]
-
-
-def _known_keys(steps: list[Any], content: Any, root: type[BaseModel]) -> list[str]:
-    """The keys a spec may have at this place, found by walking the model beside the content."""
-    model, options = root, [root]
-    for step in steps:
-        content = content[step] if isinstance(content, dict | list) else None
-        if step in model.model_fields:  # the place in a list is none
-            options = list(_models(model.model_fields[step].annotation))
-        model = max(options, key=lambda option: _fits(option, content), default=model)
-    return list(model.model_fields)
-
-
-def _fits(model: type[BaseModel], content: Any) -> tuple[bool, int]:
-    """Of several that a place allows the author meant the one of this kind, else the one with most of these keys."""
-    keys = content if isinstance(content, dict) else {}
-    kinds = get_args(model.model_fields["kind"].annotation) if "kind" in model.model_fields else ()
-    return keys.get("kind") in kinds, len(set(keys) & set(model.model_fields))
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that an annotation allows, however deep in it."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _models(part)

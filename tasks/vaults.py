@@ -12,7 +12,8 @@ from pldp.errors import HomeError, SourceError, SpecError
 from pldp.tasks.durable import delete_folder, sync_tree
 from pldp.tasks.home import Home
 from pldp.tasks.results import UNFINISHED, list_releases
-from pldp.tasks.run import AnyFile, Run
+from pldp.tasks.run import Run
+from pldp.tasks.specfile import SpecFile
 
 LEFT, KEPT = "left", "kept"
 _WHY = {
@@ -65,7 +66,7 @@ def sweep_vaults(run: Run) -> None:
             _delete(vault.folder, "It is left over from an earlier run. Nothing was run.")
 
 
-def forget_vault(run: Run, file: AnyFile, status: str | None = None) -> None:
+def forget_vault(run: Run, file: SpecFile, status: str | None = None) -> None:
     """The end of the raw values, unless the spec keeps them."""
     if file.spec.retention.vault == "delete":
         state = "ended" if status is None else "is published" if status == "published" else f"was {status}"

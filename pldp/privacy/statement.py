@@ -40,11 +40,12 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
         **details,
         **({"exposure": exposure} if exposure else {}),
         "public": _once(["who took part", *(line for part in parts for line in part.public), _LAST]),
-        "assumptions": _once([model.holder, *(line for part in parts for line in part.assumptions)]),
+        "assumptions": _once([model.holder, *(line for part in parts for line in part.assumptions), _FURTHER]),
     }
 
 
 _LAST = "this statement, the spec and the plan"
+_FURTHER = "every further release of the same users spends its own budget on top of this one"
 
 
 def _total(plan: Plan, unit: str, parts: Sequence[Part]) -> dict[str, Any]:

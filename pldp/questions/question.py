@@ -130,6 +130,22 @@ class Part:
     public: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, content: dict[str, Any]) -> Part:
+        """From a mapping with `protects`, `neighbours`, `worst_total`, `public`, `assumptions`; the rest is details."""
+        said = ("kind", "unit", "protects", "neighbours", "worst_total", "public", "assumptions")
+        worst = content["worst_total"]
+        exact = worst["exact_epsilon"]
+        return cls(
+            guarantee=content["protects"],
+            neighbours=content["neighbours"],
+            exact=None if exact is None else Fraction(exact),
+            meaning=worst["meaning"],
+            details={key: value for key, value in content.items() if key not in said},
+            public=tuple(content["public"]),
+            assumptions=tuple(content["assumptions"]),
+        )
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -245,11 +261,6 @@ class Question(Frozen):
         """What its answers tell about columns of the table of people."""
         return ()
 
-    @property
-    def refusal(self) -> str | None:
-        """Why no release may ask it, where only an evaluation does."""
-        return None
-
     @abstractmethod
     def predictions(self, spec: Any) -> Predictions:
         """What it will come to, from the assumptions of the spec that it was planned from: for `pldp plan`."""
@@ -262,6 +273,14 @@ class Question(Frozen):
     @abstractmethod
     def typical_errors(self, users: int | None = None) -> dict[str, float]:
         """Predicted standard errors for which a target makes sense, as shares, by what they are of; else none."""
+
+    def shares(self) -> Iterable[tuple[str, str]]:
+        """Attributes and values whose shares a reference may give."""
+        return ()
+
+    def true_shares(self, people: Partitions) -> dict[tuple[str, str], float]:
+        """For evaluations: those shares, without noise."""
+        return {}
 
     @property
     def asks(self) -> bool:

@@ -28,7 +28,7 @@ class Target:
 
 
 def find_target(plan: Plan, plan_at: Callable[[Fraction], Plan], wanted: float) -> Target:
-    """`plan_at` resolves the same spec with another total; ValueError where the plan has nothing to set a target for."""
+    """`plan_at` resolves the same spec with another total; ValueError where nothing has a target."""
     covers = tuple(question.target for question in plan.questions if question.target)
     if not covers:
         kinds = ", ".join(question.kind for question in plan.questions)

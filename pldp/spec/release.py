@@ -94,6 +94,9 @@ class Retention(Model):
 
 
 class Spec(Model):
+    """A release that asks about a table of people, one row each."""
+
+    kind: Annotated[Literal["histograms"], Field(exclude=True)] = "histograms"
     name: Name
     source: Source
     attributes: Annotated[tuple[Attribute, ...], Field(min_length=1, max_length=200)]
@@ -110,6 +113,32 @@ class Spec(Model):
     retention: Retention = Retention()
     schedule: Schedule | None = None
     runner: Annotated[Runner, Field(exclude=True)] = Runner()  # where, not what: no part of its identity
+
+    def files(self) -> list[str]:
+        """Everything whose content makes another release; the source first."""
+        reference = self.combination.reference
+        public = [] if reference is None or reference.path is None else [reference.path]
+        return [self.source.path or self.source.reports or "", *public]
+
+    def public_tables(self) -> dict[str, Model]:
+        """Public files that the plan or its estimates follow from, by the field that names them."""
+        reference = self.combination.reference
+        return {} if reference is None or reference.path is None else {"combination.reference": reference}
+
+    @property
+    def refusal(self) -> str | None:
+        """Why no release may be made of it, where only an evaluation is."""
+        reference = self.combination.reference
+        if reference is not None and reference.kind == "truth":
+            return (
+                "combination.reference.kind must be public or previous in a release (got 'truth'): the true histogram "
+                "is private. Use `pldp evaluate`"
+            )
+        return None
+
+    @property
+    def users(self) -> None:
+        """People and their choices stand in the source itself."""
 
     @property
     def method(self) -> str:

@@ -17,7 +17,7 @@ from pldp.errors import SourceError
 from pldp.questions.aggregates.catalogue import Catalogue, Units
 from pldp.questions.aggregates.spec import CatalogueFile
 from pldp.tasks.query import connect, identifier, statement, text
-from pldp.tasks.specfile import NOTHING
+from pldp.tasks.specerrors import NOTHING
 from pldp.tasks.stamps import Stamp, require_unchanged, stamp
 from pldp.tasks.textfile import TextFile
 

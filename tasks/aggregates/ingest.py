@@ -12,32 +12,26 @@ import pyarrow.compute as pc
 from pldp.errors import SourceError
 from pldp.questions.aggregates.plan import AggregatesPlan
 from pldp.questions.aggregates.release import LARGEST
-from pldp.spec.runner import Runner
-from pldp.tasks.aggregates.file import AggregatesFile
-from pldp.tasks.aggregates.run import AggregatesRun
 from pldp.tasks.holdings import Column, Holdings, ingest_holdings
-from pldp.tasks.ingest import Ingested
-from pldp.tasks.partitions import cells_within, key_range, write_partition
+from pldp.tasks.ingest import Ingested, n_partitions
+from pldp.tasks.partitions import key_range, write_partition
 from pldp.tasks.query import statement
+from pldp.tasks.run import Run
 from pldp.tasks.source import NOTHING
+from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stage import stage
 from pldp.tasks.textfile import TextFile
 
-PARTITION_CELLS = 1 << 18
-"""Partitions are sized by cells (users × attributes): 2 MB of aggregates and as much of reports."""
-
-NUMBERS = 8
-"""How many cells of a histogram a number counts for."""
-
 
 @stage()
-def ingest_items(run: AggregatesRun, file: AggregatesFile) -> Ingested:
+def ingest_aggregates(run: Run, file: SpecFile) -> Ingested:
     """Fill the run's vault, or find it full."""
+    (question,) = run.plan.questions
 
     def prepare(vault: duckdb.DuckDBPyConnection) -> None:
         """What one occurrence of each item adds, in grid units."""
-        weights = {f"w_{column}": units for column, units in enumerate(file.listed.units.T)}
-        positions = np.arange(len(file.listed.items), dtype=np.uint32)
+        weights = {f"w_{column}": units for column, units in enumerate(file.tables["catalogue"].units.T)}
+        positions = np.arange(len(file.tables["catalogue"].items), dtype=np.uint32)
         vault.from_arrow(pa.table({"item": positions, **weights})).create("weights")
 
     def deal(vault: duckdb.DuckDBPyConnection, n_users: int) -> int:
@@ -45,15 +39,10 @@ def ingest_items(run: AggregatesRun, file: AggregatesFile) -> Ingested:
         _deal(run, file, vault, partitions)
         return partitions
 
-    return ingest_holdings(run, run.vault, _holdings(run.plan, file), len(run.plan.attributes) + 4, prepare, deal)
+    return ingest_holdings(run, run.vault, _holdings(question, file), len(question.attributes) + 4, prepare, deal)
 
 
-def n_partitions(n_users: int, plan: AggregatesPlan, runner: Runner) -> int:
-    """A number takes eight bytes in each of the aggregates, the noise and the report, and as much for what is drawn."""
-    return max(1, -(-n_users * len(plan.attributes) // (cells_within(runner, NUMBERS * PARTITION_CELLS) // NUMBERS)))
-
-
-def _holdings(plan: AggregatesPlan, file: AggregatesFile) -> Holdings:
+def _holdings(plan: AggregatesPlan, file: SpecFile) -> Holdings:
     source, users = file.spec.source, file.spec.users
     rows = TextFile(file.source, source.format, source.csv, "source", NOTHING)
     takers = None
@@ -64,7 +53,7 @@ def _holdings(plan: AggregatesPlan, file: AggregatesFile) -> Holdings:
         item=source.item,
         count=source.count,
         refuse_unknown=source.unknown == "refuse",
-        items=file.listed.items,
+        items=file.tables["catalogue"].items,
         choices=plan.profile_names,
         default=plan.profile_names.index(plan.default),
         choice="profile",
@@ -73,9 +62,10 @@ def _holdings(plan: AggregatesPlan, file: AggregatesFile) -> Holdings:
     )
 
 
-def _deal(run: AggregatesRun, file: AggregatesFile, vault: duckdb.DuckDBPyConnection, partitions: int) -> None:
+def _deal(run: Run, file: SpecFile, vault: duckdb.DuckDBPyConnection, partitions: int) -> None:
     """Everybody's own aggregates, partition by partition, so that memory stays flat."""
-    plan, names = run.plan, range(len(run.plan.attributes))
+    (plan,) = run.plan.questions
+    names = range(len(plan.attributes))
     query = statement(
         "18_ingest_aggregates",
         # Cut just above what is refused, so that no product leaves 64 bits; sums are 128 wide.
@@ -88,7 +78,7 @@ def _deal(run: AggregatesRun, file: AggregatesFile, vault: duckdb.DuckDBPyConnec
         write_partition(run.partition_file(partition), _bounded(file, rows), rows.schema)
 
 
-def _bounded(file: AggregatesFile, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _bounded(file: SpecFile, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Refuse before anything is drawn or spent what the noise cannot be added to."""
     for batch in batches:
         if any((pc.max(column).as_py() or 0) > LARGEST for column in batch.columns):

@@ -6,33 +6,26 @@ import duckdb
 import polars as pl
 
 from pldp.questions.items.plan import ItemsPlan
-from pldp.spec.runner import Runner
 from pldp.tasks.holdings import Column, Holdings, ingest_holdings
-from pldp.tasks.ingest import Ingested
-from pldp.tasks.items.file import ItemsFile
-from pldp.tasks.items.run import ItemsRun
-from pldp.tasks.partitions import cells_within, key_range, write_partition
+from pldp.tasks.ingest import Ingested, n_partitions
+from pldp.tasks.partitions import key_range, write_partition
 from pldp.tasks.query import statement
+from pldp.tasks.run import Run
 from pldp.tasks.source import NOTHING
+from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stage import stage
 from pldp.tasks.textfile import TextFile
 
-PARTITION_CELLS = 1 << 23
-"""Partitions are sized by cells (users × items): a bit each in the reports, and a few bytes for each item held."""
-
-LEAST_CELLS = 64
-"""What a user counts for at least: the items that a row may hold."""
-
 
 @stage()
-def ingest_rows(run: ItemsRun, file: ItemsFile) -> Ingested:
+def ingest_items(run: Run, file: SpecFile) -> Ingested:
     """Fill the run's vault, or find it full."""
-    plan = run.plan
+    (plan,) = run.plan.questions
     nothing = "[]" if file.spec.missing is None else f"[{plan.items.index(file.spec.missing)}]"
     query = statement("18_ingest_items", nothing=nothing)
 
     def deal(vault: duckdb.DuckDBPyConnection, n_users: int) -> int:
-        partitions = n_partitions(n_users, plan, file.spec.runner)
+        partitions = n_partitions(n_users, run.plan, file.spec.runner)
         for partition in range(partitions):
             rows = vault.sql(query, params=key_range(partition, partitions)).to_arrow_reader()
             write_partition(run.partition_file(partition), rows, rows.schema)
@@ -41,14 +34,7 @@ def ingest_rows(run: ItemsRun, file: ItemsFile) -> Ingested:
     return ingest_holdings(run, run.vault, _holdings(plan, file), 8, lambda vault: None, deal)
 
 
-def n_partitions(n_users: int, plan: ItemsPlan, runner: Runner) -> int:
-    """A multiple of the phases, so that halves are halves."""
-    cells = max(len(plan.items) if plan.protocol != "sampling" else plan.candidates, LEAST_CELLS)
-    wanted = max(1, -(-n_users * cells // cells_within(runner, PARTITION_CELLS)))
-    return -(-wanted // plan.phases) * plan.phases
-
-
-def _holdings(plan: ItemsPlan, file: ItemsFile) -> Holdings:
+def _holdings(plan: ItemsPlan, file: SpecFile) -> Holdings:
     spec = file.spec
     source, users = spec.source, spec.users
     rows = TextFile(file.source, source.format, source.csv, "source", NOTHING)

@@ -15,7 +15,7 @@ from pldp.questions.items.levels import levels_from_scores
 from pldp.questions.items.spec import MAX_ITEMS, ItemList, Scores
 from pldp.spec.source import Table
 from pldp.tasks.query import connect_memory, statement
-from pldp.tasks.specfile import NOTHING
+from pldp.tasks.specerrors import NOTHING
 from pldp.tasks.textfile import TextFile
 
 _COLUMN = re.compile(r"value number (\d+)")

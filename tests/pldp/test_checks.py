@@ -12,10 +12,10 @@ from pldp.channels.protocol import Floats, PureProtocol
 from pldp.channels.registry import PROTOCOLS
 from pldp.channels.tails import chernoff
 from pldp.channels.unary import BRR
+from pldp.estimate.checks import homogeneity, unbiasedness, woodbury, z_scores
 from pldp.estimate.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
 from pldp.estimate.postprocess import project_to_simplex
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
-from pldp.estimate.checks import homogeneity, unbiasedness, woodbury, z_scores
 from tests.pldp.world import ALPHA, SHARES, attribute_plan, paper_attributes, simulate, thirds, zipf
 
 

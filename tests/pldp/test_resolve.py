@@ -12,10 +12,10 @@ import pytest
 from pldp.channels.choice import candidates, choose, reason
 from pldp.channels.exact import log_above, within
 from pldp.channels.registry import PROTOCOLS
+from pldp.estimate.checks import homogeneity
 from pldp.estimate.combine import combine_linear, estimate_levels
 from pldp.estimate.inference import Recipe, estimate_histogram
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
-from pldp.estimate.checks import homogeneity
 from pldp.questions.histograms.plan import Plan
 from pldp.questions.histograms.resolve import make_plan
 from tests.pldp.specs import make_spec

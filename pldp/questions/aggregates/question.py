@@ -22,6 +22,7 @@ from pldp.questions.question import (
     ANSWER,
     Columns,
     Evidence,
+    Part,
     Partitions,
     Predictions,
     Question,
@@ -32,8 +33,8 @@ from pldp.questions.question import (
     Tallies,
 )
 
-NUMBER_CELLS = 8
-"""A number of eight bytes stands in the aggregates, the noise and the report, where a histogram's cell is a bit."""
+NUMBER_CELLS = 64
+"""A number takes eight bytes in each of the aggregates, the noise and the report, and as much for what is drawn."""
 
 
 class Aggregates(AggregatesPlan, Question):
@@ -98,10 +99,10 @@ class Aggregates(AggregatesPlan, Question):
     def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
         return gates(self, evidence)
 
-    def statement(self) -> dict[str, Any]:
-        return statement(self)
+    def statement(self, perturbed_by: str) -> Part:
+        return Part.of(statement(self))
 
-    def predictions(self) -> Predictions:
+    def predictions(self, spec: Any) -> Predictions:
         return predictions(self)
 
     def typical_errors(self, users: int | None = None) -> dict[str, float]:

@@ -12,6 +12,7 @@ from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole
 from pldp.spec.levels import ExpectedUsers, Spend, is_whole
 from pldp.spec.release import Gates, Intervals, Retention
 from pldp.spec.runner import Runner
+from pldp.spec.schedule import Schedule
 from pldp.spec.source import MOST_LEFT_OUT, Csv, MaxLeftOut, Table
 
 KIND = "aggregates"
@@ -36,6 +37,7 @@ class Items(Table):
     count: Text | None = None
     profile: Text | None = None
     unknown: Literal["refuse", "ignore"] = "refuse"
+    reports: None = None
     max_left_out: MaxLeftOut = MOST_LEFT_OUT
 
 
@@ -130,7 +132,27 @@ class AggregatesSpec(Model):
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()
+    schedule: Schedule | None = None
     runner: Annotated[Runner, Field(exclude=True)] = Runner()
+
+    def files(self) -> list[str]:
+        """Everything whose content makes another release; the source first."""
+        return [self.source.path, self.catalogue.path, *([] if self.users is None else [self.users.path])]
+
+    def public_tables(self) -> dict[str, CatalogueFile]:
+        """Files that the plan follows from, by the field that names them."""
+        return {"catalogue": self.catalogue}
+
+    @property
+    def refusal(self) -> str | None:
+        return None
+
+    def check_one_file(self) -> None:
+        """Where one file is both source and users, its columns have one role each too; ValueError otherwise."""
+        values = {"source.item": self.source.item, "source.count": self.source.count}
+        users = self.users or Users(path="")
+        ids = {"source.user": self.source.user, "users.user": users.user}
+        check_roles(values, {"users.profile": users.profile}, ids)
 
     @property
     def cap(self) -> int | None:

@@ -9,32 +9,10 @@ from typing import Any
 import numpy as np
 
 from pldp.channels.exact import float_above, log_above
-from pldp.privacy.trust import OPERATED
 from pldp.questions.aggregates.plan import AggregatesPlan, ProviderPlan
 
 LISTED_PROFILES = 100
 """Profiles that the statement lists one by one; the plan and the table budgets have them all."""
-
-
-def aggregates_statement(plan: AggregatesPlan, release_id: str, n_users: int) -> dict[str, Any]:
-    """The statement of a release that asks for nothing but aggregates."""
-    part = statement(plan)
-    return {
-        "release_id": release_id,
-        "name": plan.name,
-        "kind": plan.kind,
-        "plan_sha256": plan.sha256,
-        "guarantee": OPERATED.guarantee(part.pop("protects")),
-        **OPERATED.statement(),
-        "n_users": n_users,
-        **part,
-        "public": [*part["public"], "this statement, the spec and the plan"],
-        "assumptions": [
-            OPERATED.holder,
-            *part["assumptions"],
-            "every further release of the same users spends its own budget on top of this one",
-        ],
-    }
 
 
 def statement(plan: AggregatesPlan) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def true_counts(plan: Histograms, people: Partitions) -> HistogramsTruth:
 
 
 def study(plan: Histograms, truth: HistogramsTruth, result: HistogramsResult, repeats: Repeats) -> dict[str, Rows]:
-    """Tables: cells (attribute × value) and numbers (binned ones' quantiles) of the one run; methods over repetitions."""
+    """Tables: cells (attribute × value) and numbers (quantiles of bins) of the one run; methods over repetitions."""
     shares = [share for attribute in plan.attributes for share in truth.shares[attribute.name]]
     rows = histogram_rows(plan, result.supports, result.histograms)
     tables: dict[str, Rows] = {"cells": {**rows, "truth": shares}, "methods": _methods(plan, truth, repeats)}

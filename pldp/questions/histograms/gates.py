@@ -1,4 +1,4 @@
-"""The gates of histograms. Together with the other questions' they refuse a correct release at most as often as `FAMILY`.
+"""The gates of histograms. Together with the other questions' they refuse what is correct at most with `FAMILY`.
 
 Arithmetic gates never do; the statistical ones share it.
 """

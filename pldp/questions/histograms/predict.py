@@ -142,8 +142,8 @@ def typical_errors(plan: Histograms, users: int | None = None) -> dict[str, floa
 
 
 def predictions(plan: Histograms, spec: Spec) -> Predictions:
-    """Tables: errors (attribute × method), levels (attribute × level: what the analyst pays for a choice), and protocols
-    (attribute × level × mechanism: what each would do)."""
+    """Tables: errors (attribute × method), levels (attribute × level: what a choice costs), and protocols (attribute ×
+    level × mechanism: what each would do)."""
     sizes = plan.expected_sizes()
     costs = [
         {"attribute": [attribute.name], **vars(cost)}

@@ -178,6 +178,13 @@ class Histograms(Question):
     def typical_errors(self, users: int | None = None) -> dict[str, float]:
         return typical_errors(self, users)
 
+    def shares(self) -> Iterable[tuple[str, str]]:
+        return ((attribute.name, value) for attribute in self.attributes for value in attribute.values)
+
+    def true_shares(self, people: Partitions) -> dict[tuple[str, str], float]:
+        truth = true_counts(self, people).shares
+        return dict(zip(self.shares(), np.concatenate(list(truth.values())).tolist(), strict=True))
+
     def truth(self, people: Partitions, result: HistogramsResult) -> HistogramsTruth:
         return true_counts(self, people)
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 def statement(plan: Histograms) -> Part:
     worst = prod((max(level.protocol.worst_ratio for level in a.levels) for a in plan.attributes), start=Fraction(1))
     hidden = plan.hidden is not None
-    again = "every further release of the same users spends its own budget on top of this one"
     return Part(
         guarantee="personalised by level",
         neighbours="two values of one user's row, at the same chosen levels",
@@ -52,7 +51,7 @@ def statement(plan: Histograms) -> Part:
         assumptions=(
             *(["levels are chosen independently of the value, and told as the plan says"] if hidden else []),
             "every user answers once",
-            again + (", and tells about their levels again" if hidden else ""),
+            *(["every further release tells about their levels again"] if hidden else []),
         ),
     )
 

@@ -24,6 +24,7 @@ from pldp.questions.question import (
     ANSWER,
     Columns,
     Evidence,
+    Part,
     Partitions,
     Predictions,
     Question,
@@ -130,10 +131,10 @@ class Items(ItemsPlan, Question):
     def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
         return gates(self, evidence)
 
-    def statement(self) -> dict[str, Any]:
-        return items_statement(self)
+    def statement(self, perturbed_by: str) -> Part:
+        return Part.of(items_statement(self))
 
-    def predictions(self) -> Predictions:
+    def predictions(self, spec: Any) -> Predictions:
         return predictions(self)
 
     def typical_errors(self, users: int | None = None) -> dict[str, float]:

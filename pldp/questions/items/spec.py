@@ -14,6 +14,7 @@ from pldp.spec.fields import Model, Name, Text, Value, Whole
 from pldp.spec.levels import Expected, Shares, Spend, check_choices, check_shares, strictest
 from pldp.spec.release import Gates, Intervals, Retention
 from pldp.spec.runner import Runner
+from pldp.spec.schedule import Schedule
 from pldp.spec.source import MOST_LEFT_OUT, MaxLeftOut, Table
 
 KIND = "items"
@@ -36,6 +37,7 @@ class Holdings(Table):
     item: Text = "item"
     level: Text | None = None
     unknown: Literal["refuse", "ignore"] = "refuse"
+    reports: None = None
     max_left_out: MaxLeftOut = MOST_LEFT_OUT
 
 
@@ -184,7 +186,31 @@ class ItemsSpec(Model):
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()
+    schedule: Schedule | None = None
     runner: Annotated[Runner, Field(exclude=True)] = Runner()
+
+    def files(self) -> list[str]:
+        """Everything whose content makes another release; the source first."""
+        return [self.source.path, *(one.path for one in self.public_tables().values()), *_path(self.users)]
+
+    def public_tables(self) -> dict[str, ItemList | Scores]:
+        """Files that the plan follows from, by the field that names them; scores are for evaluations."""
+        tables: dict[str, ItemList | Scores] = {}
+        if isinstance(self.items, ItemList):
+            tables["items"] = self.items
+        if self.sensitivity is not None and self.sensitivity.scores is not None:
+            tables["sensitivity.scores"] = self.sensitivity.scores
+        return tables
+
+    @property
+    def refusal(self) -> str | None:
+        return None
+
+    def check_one_file(self) -> None:
+        """Where one file is both source and users, its columns have one role each too; ValueError otherwise."""
+        users = self.users or Takers(path="")
+        ids = {"source.user": self.source.user, "users.user": users.user}
+        check_roles({"source.item": self.source.item}, {"users.level": users.level}, ids)
 
     @property
     def bound(self) -> Fraction:
@@ -245,6 +271,10 @@ class ItemsSpec(Model):
             _same("sensitivity.levels", "a level", set(self.sensitivity.levels), declared)
         if self.weights is not None:
             _same("weights", "a weight", set(self.weights), declared)
+
+
+def _path(table: Table | None) -> list[str]:
+    return [] if table is None else [table.path]
 
 
 def _same(field: str, what: str, found: set[str], declared: set[str]) -> None:

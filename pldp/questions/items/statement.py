@@ -36,7 +36,9 @@ def items_statement(plan: ItemsPlan) -> dict[str, Any]:
             "the declared items" + ("" if plan.sensitivity is None else ", and how sensitive each is"),
             *(["which candidate sets were asked about: they follow from the first half's reports"] * (plan.phases > 1)),
         ],
-        "assumptions": ["levels are chosen independently of the items"] * plan.needs_independence,
+        "assumptions": [
+            *["levels are chosen independently of the items"] * plan.needs_independence,
+        ],
     }
 
 

@@ -82,10 +82,7 @@ def statement(plan: Numbers) -> Part:
             "numbers": numbers_statement(plan),
         },
         public=("how many users chose each level, and which level a user chose", *public_sentences(plan)),
-        assumptions=(
-            "every user answers once",
-            "every further release of the same users spends its own budget on top of this one",
-        ),
+        assumptions=("every user answers once",),
     )
 
 

@@ -1,0 +1,53 @@
+"""Public files beside a spec: what the plan and its estimates follow from. Nobody's data is in them."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pldp.errors import SpecError
+from pldp.questions.aggregates.spec import CatalogueFile
+from pldp.questions.items.spec import ItemList, Scores
+from pldp.questions.specs import AnySpec
+from pldp.spec.release import Reference
+from pldp.tasks.aggregates.catalogue import read_catalogue
+from pldp.tasks.items.listed import read_items, scored_levels
+
+Reader = Callable[[Any, Any, Path, Mapping[str, Any]], Any]
+"""From the spec, its section about the file, where it lies, and what was read before."""
+
+READERS: dict[type, Reader] = {
+    CatalogueFile: lambda spec, table, path, _: read_catalogue(table, path, spec.attributes),
+    ItemList: lambda spec, table, path, _: read_items(table, path),
+    Scores: lambda spec, table, path, read: scored_levels(
+        table, spec.sensitivity.of, path, read.get("items", spec.items)
+    ),
+    Reference: lambda spec, table, path, _: read_reference(path),
+}
+"""By the section of the spec that describes the file."""
+
+
+def read_public(spec: AnySpec, resolve: Callable[[str], Path]) -> dict[str, Any]:
+    """What every public file of a spec holds, by the field that names it."""
+    read: dict[str, Any] = {}
+    for field, table in spec.public_tables().items():
+        read[field] = READERS[type(table)](spec, table, resolve(str(table.path)), read)
+    return read
+
+
+def read_reference(path: Path) -> dict[tuple[str, str], float]:
+    """A table the operator supplies: attribute, value, frequency."""
+    try:
+        with path.open(encoding="utf-8", newline="") as handle:
+            rows = {(row["attribute"], row["value"]): float(row["frequency"]) for row in csv.DictReader(handle)}
+    except (OSError, KeyError, ValueError, TypeError, csv.Error):  # a short row has None for a number
+        rows = {}
+    if not rows or not all(map(math.isfinite, rows.values())):
+        raise SpecError(
+            f"{path}: combination.reference.path must be a CSV with columns attribute, value and a finite frequency. "
+            "Nothing was run."
+        )
+    return rows

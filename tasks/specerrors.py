@@ -1,0 +1,106 @@
+"""A spec's broken rules in the words of the file: where, which rule, what was there, and what was meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from pldp.errors import SpecError
+
+NOTHING = "Nothing was run."
+_QUOTED = 80
+_LINES = 20
+"""Broken rules told at once."""
+_WORDS = {
+    "model_type": "must be a mapping of keys to values",
+    "model_attributes_type": "must be a mapping of keys to values",
+    "dict_type": "must be a mapping of keys to values",
+    "tuple_type": "must be a list",
+    "invalid_key": "every key must be text",
+    "string_unicode": "must be text that UTF-8 can write",
+}
+"""Rules that the library states in its own language."""
+
+
+def broken_rules(path: Path, error: ValidationError, content: dict[str, Any], root: type[BaseModel]) -> SpecError:
+    """Every broken rule in the words of the file; `root` is the model that the file was read as."""
+    lines = [_explain(problem, content, root) for problem in error.errors()]
+    # A broken element also empties its list; the reader needs only the first cause.
+    found = list(dict.fromkeys(line for line in lines if "after validation" not in line)) or lines
+    more = [f"… and {len(found) - _LINES} more"] if len(found) > _LINES else []
+    return SpecError("\n".join(f"{path}: {line}" for line in found[:_LINES] + more) + f"\n{NOTHING}")
+
+
+def _explain(problem: Any, content: dict[str, Any], root: type[BaseModel]) -> str:
+    steps = _steps(problem, content)
+    field = "".join(f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in steps).lstrip(".")
+    rule = _WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
+    if problem["type"] == "extra_forbidden":
+        known = _known_keys(steps[:-1], content, root)
+        near = difflib.get_close_matches(str(steps[-1])[:_QUOTED], known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known))}"
+        return f"{field} is not a key of the spec; {hint}"
+    if problem["type"] == "missing":
+        return f"{field} is required"
+    got = problem["input"]
+    if not field:
+        return rule  # a rule across keys names them itself
+    if isinstance(got, dict | list | tuple | BaseModel):
+        return f"{field}: {_lower(rule)}"
+    return f"{field}: {_lower(rule)} (got {short(repr(got))})"
+
+
+def _steps(problem: Any, content: Any) -> list[Any]:
+    """Where in the file: pydantic also names the kinds it tried on the way, which no author wrote."""
+    steps: list[Any] = []
+    for step in problem["loc"]:
+        inside = step in content if isinstance(content, dict) else isinstance(content, list) and isinstance(step, int)
+        if inside:
+            content = content[step]
+            steps.append(step)
+    last = problem["loc"][-1:]
+    return [*steps, *last] if problem["type"] == "missing" and steps[-1:] != list(last) else steps
+
+
+def printable(name: object) -> str:
+    """A key as it stands there, unless it would write over the terminal."""
+    shown = str(name)
+    return short(shown if shown.isprintable() else repr(shown))
+
+
+def short(shown: str) -> str:
+    return shown if len(shown) <= _QUOTED else shown[:_QUOTED] + "…"
+
+
+def _lower(rule: str) -> str:
+    return rule[:1].lower() + rule[1:]
+
+
+def _known_keys(steps: list[Any], content: Any, root: type[BaseModel]) -> list[str]:
+    """The keys a spec may have at this place, found by walking the model beside the content."""
+    model, options = root, [root]
+    for step in steps:
+        content = content[step] if isinstance(content, dict | list) else None
+        if step in model.model_fields:  # the place in a list is none
+            options = list(_models(model.model_fields[step].annotation))
+        model = max(options, key=lambda option: _fits(option, content), default=model)
+    return list(model.model_fields)
+
+
+def _fits(model: type[BaseModel], content: Any) -> tuple[bool, int]:
+    """Of several that a place allows the author meant the one of this kind, else the one with most of these keys."""
+    keys = content if isinstance(content, dict) else {}
+    kinds = get_args(model.model_fields["kind"].annotation) if "kind" in model.model_fields else ()
+    return keys.get("kind") in kinds, len(set(keys) & set(model.model_fields))
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that an annotation allows, however deep in it."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
