@@ -138,16 +138,16 @@ def evaluate(
 
     with prepared(home):
         from pldp.flows import evaluate as flow
-        from pldp.flows.consoles import console_for
         from pldp.flows.progress import shown
         from pldp.flows.render import show_evaluation
+        from pldp.flows.shown import show_study
 
         with shown(err):
             done = flow.evaluate(spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, source=source)
     if as_json:
         print_json(done.as_json())
     else:
-        show_evaluation(out, done, console_for(spec).show_study)
+        show_evaluation(out, done, show_study)
     if not all(verdict.passed for verdict in done.verdicts):
         raise GateFailed(f"A gate failed in evaluation {done.evaluation_id}. Evaluations are never published.")
 
@@ -161,15 +161,16 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Predict errors and budgets from the spec alone."""
-    from pldp.flows.consoles import console_for
+    from pldp.flows.planned import predict
     from pldp.tasks.specfile import load_spec
 
-    console = console_for(spec)
-    found = console.forecast(load_spec(spec), target_error)
+    planned = predict(load_spec(spec, evaluation=True), target_error)
     if as_json:
-        print_json(found.as_json())
+        print_json(planned.as_json())
     else:
-        console.show_forecast(out, found)
+        from pldp.flows.shown import show_plan
+
+        show_plan(out, planned)
 
 
 @app.command()

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from pldp.page.wording import Description, Label, Wording
 from pldp.questions.histograms.spec import (
     MAX_VALUES,
     Binned,
@@ -98,6 +99,8 @@ class Spec(Model):
 
     kind: Annotated[Literal["histograms"], Field(exclude=True)] = "histograms"
     name: Name
+    title: Label = None
+    description: Description = None
     source: Source
     attributes: Annotated[tuple[Attribute, ...], Field(min_length=1, max_length=200)]
     budget: Budget
@@ -175,6 +178,22 @@ class Spec(Model):
     def methods_of(self, attribute: Cells | Crosstab) -> tuple[str, ...]:
         """How its levels are combined, the published answer first: its own methods, else the spec's."""
         return attribute.methods or (self.method, *self.combination.also)
+
+    @property
+    def wording(self) -> Wording:
+        """What it says for readers alone; a cross-tab's values read as those of its parts."""
+        labels: dict[str, dict[str, str]] = {a.name: a.labels for a in self.categories if a.labels}
+        for attribute in self.attributes:
+            if isinstance(attribute, Crosstab) and labels:
+                parts = self.parts(attribute)
+                shown = product(*([labels.get(p.name, {}).get(v, v) for v in p.values] for p in parts))
+                labels[attribute.name] = {
+                    value: label
+                    for value, label in zip(self.labels(attribute), map(CROSS.join, shown), strict=True)
+                    if value != label
+                }
+        titles = {a.name: a.label for a in self.attributes if a.label is not None}
+        return Wording(self.title, self.description, titles, labels)
 
     def mechanism_of(self, attribute: Cells | Crosstab) -> str:
         """Its own, else the spec's."""
