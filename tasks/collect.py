@@ -1,8 +1,7 @@
 """Collect: reports that clients perturbed themselves, into the run. There is no vault: raw values never came here.
 
-The folder has the layout of our own reports, attribute=<name>/level=<level>/*.parquet, one column `report`, one row
-a user, made with the plan that `pldp plan --json` hands out. Where levels are hidden there is no folder a level, and a
-column `level` before `report` holds the report about the level. All of it is checked before any of it is taken.
+The folder has the layout of our own reports, such as attribute=<name>/level=<level>/*.parquet: columns of numbers,
+made with the plan that `pldp plan --json` hands out. All of it is checked before any of it is taken.
 """
 
 from __future__ import annotations
@@ -11,10 +10,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from pldp.channels.protocol import Reports
+from pldp.questions.question import Columns
+from pldp.questions.shuffle import shuffle
 from pldp.tasks.home import commit
 from pldp.tasks.ingest import Ingested, n_partitions
-from pldp.tasks.perturb import write_reports
+from pldp.tasks.reports import commit_reports
 from pldp.tasks.run import Run
 from pldp.tasks.sent import Inbox, batches, read_sent
 from pldp.tasks.specfile import SpecFile
@@ -32,24 +32,30 @@ def collect(run: Run, file: SpecFile) -> Ingested:
     for box, files, size in zip(sent.boxes, sent.files, sent.sizes, strict=True):
         bounds = [size * i // partitions for i in range(partitions + 1)]
         arrived = (rows for one in files for rows in batches(one, box))
-        for partition, rows in enumerate(_cut(arrived, np.diff(bounds), box)):
+        for partition, rows in enumerate(_cut(arrived, np.diff(bounds).tolist(), box)):
             # The order of arrival would tell who sent when.
-            stream = run.stream("order", box.attribute, box.level or "", partition)
-            shuffled = rows[np.argsort(stream.copy(len(rows)))]
-            told = shuffled[:, : -box.widths["report"]] if box.level is None else None
-            reports = shuffled[:, -box.widths["report"] :]
-            write_reports(run.report_file(box.attribute, box.level, partition), reports, told)
+            stream = run.stream("order", *box.sheet.labels, partition)
+            commit_reports(run.report_file(box.sheet, partition), shuffle(rows, stream))
     run.require_unchanged()
     return Ingested(sent.n_users, partitions)
 
 
-def _cut(arrived: Iterator[Reports], sizes: Iterable[int], box: Inbox) -> Iterator[Reports]:
+def _cut(arrived: Iterator[Columns], sizes: Iterable[int], box: Inbox) -> Iterator[Columns]:
     """The same rows in parts of these sizes, holding no more than a part at a time."""
-    rest = np.empty((0, sum(box.widths.values())), dtype=np.uint8)
+    rest = {name: _nothing(kind) for name, kind in box.question.report_types(box.sheet).items()}
     for size in sizes:
-        parts = [rest]
-        while sum(map(len, parts)) < size:
+        parts: list[Columns] = [rest]
+        while sum(_height(part) for part in parts) < size:
             parts.append(next(arrived))
-        rows = np.concatenate(parts)
-        rest = rows[size:]
-        yield rows[:size]
+        rows = {name: np.concatenate([part[name] for part in parts]) for name in rest}
+        rest = {name: column[size:] for name, column in rows.items()}
+        yield {name: column[:size] for name, column in rows.items()}
+
+
+def _nothing(kind: str) -> np.ndarray:
+    plain, _, length = kind.partition(" × ")
+    return np.empty((0, int(length)) if length else 0, dtype=plain)
+
+
+def _height(columns: Columns) -> int:
+    return len(next(iter(columns.values())))

@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pldp.channels.protocol import PureProtocol, Reports
 from pldp.errors import SourceError
-from pldp.estimate.honest import collision
 from pldp.questions.plan import Plan
+from pldp.questions.question import Columns, Question, Sheet
 from pldp.tasks.inbox import MOST_BYTES, MOST_ROWS, NOTHING, Delivery, deliveries, open_delivery, printable
+from pldp.tasks.reports import columns_of
 
 REPEATED = 1e-6
 """The chance that an inbox of honest reports is refused because two of its files are equal."""
@@ -24,36 +26,30 @@ REPEATED = 1e-6
 
 @dataclass(frozen=True)
 class Inbox:
-    """One folder of what clients send: its columns, each the reports of one protocol."""
+    """One folder of what clients send: the files of one sheet."""
 
-    attribute: str
-    level: str | None
-    columns: dict[str, PureProtocol]
-    collision: float
-    """Bound on the chance that two honest rows are equal."""
+    question: Question
+    sheet: Sheet
 
     @property
     def place(self) -> tuple[str, ...]:
-        folder = (f"attribute={self.attribute}",)
-        return folder if self.level is None else (*folder, f"level={self.level}")
+        return tuple(self.sheet.path.split("/"))
+
+    @cached_property
+    def shape(self) -> dict[str, pa.DataType]:
+        """Its columns and their types."""
+        return {name: _arrow(kind) for name, kind in self.question.report_types(self.sheet).items()}
 
     @property
-    def widths(self) -> dict[str, int]:
-        return {name: protocol.report_bytes for name, protocol in self.columns.items()}
+    def row_bytes(self) -> int:
+        return sum(kind.byte_width for kind in self.shape.values())
 
 
-def inboxes(plan: Plan) -> list[Inbox]:
-    if plan.hidden is not None:
-        told = plan.hidden.protocol
-        return [
-            Inbox(a.name, None, {"level": told, "report": a.protocols[0]}, max(map(collision, a.protocols)))
-            for a in plan.attributes
-        ]
-    return [
-        Inbox(a.name, level.level, {"report": level.protocol}, collision(level.protocol))
-        for a in plan.attributes
-        for level in a.levels
-    ]
+def _arrow(kind: str) -> pa.DataType:
+    """From a type as questions state it: u1 … u8, i8, or `u8 × m` for a list of m numbers."""
+    plain, _, length = kind.partition(" × ")
+    element = pa.from_numpy_dtype(np.dtype(plain))
+    return pa.list_(element, int(length)) if length else element
 
 
 @dataclass(frozen=True)
@@ -68,13 +64,11 @@ class Sent:
 
 def read_sent(folder: Path, plan: Plan) -> Sent:
     """Look at every file, and at every row of it; the error names the first that is not as the plan says."""
-    boxes = inboxes(plan)
+    boxes = [Inbox(question, sheet) for question, sheet in plan.sheets]
     files = _by_box(deliveries(folder), boxes)
     sizes = _checked(files, boxes)
-    totals = dict.fromkeys((a.name for a in plan.attributes), 0)
-    for box, size in zip(boxes, sizes, strict=True):
-        totals[box.attribute] += size
-    n_users = max(totals.values())
+    rows = {box.sheet.path: size for box, size in zip(boxes, sizes, strict=True)}
+    n_users = max(question.people(rows) for question in plan.questions)
     if n_users == 0:
         raise SourceError(f"{folder}: no reports. Check source.reports and its folders. {NOTHING}")
     return Sent(boxes, files, sizes, n_users)
@@ -83,11 +77,11 @@ def read_sent(folder: Path, plan: Plan) -> Sent:
 def _by_box(sent: Iterable[Delivery], boxes: Sequence[Inbox]) -> list[list[Delivery]]:
     """The files of each box, in the order of the boxes; those of none are strangers."""
     files: dict[tuple[str, ...], list[Delivery]] = {box.place: [] for box in boxes}
-    wanted = "attribute=<name>" if any(box.level is None for box in boxes) else "attribute=<name>/level=<level>"
+    example = "/".join(part.partition("=")[0] + "=<…>" if "=" in part else part for part in boxes[0].place)
     for one in sent:
         if one.place not in files:
             raise SourceError(
-                f"{printable(one.path)}: reports must lie in {wanted} with names from the spec. {NOTHING}"
+                f"{printable(one.path)}: reports must lie in {example} with names from the spec. {NOTHING}"
             )
         files[one.place].append(one)
     return [files[box.place] for box in boxes]
@@ -100,16 +94,18 @@ def _checked(sent: Sequence[Sequence[Delivery]], boxes: Sequence[Inbox]) -> list
     first: dict[bytes, tuple[Delivery, float]] = {}
     sizes = []
     for box, files in zip(boxes, sent, strict=True):
+        chance = box.question.collision(box.sheet)
         sizes.append(0)
         for one in files:
             # Of the rows as they are unpacked: a copy may be packed in another way.
             digest, rows = hashlib.sha256(), 0
             for batch in batches(one, box):
-                digest.update(batch.tobytes())
-                rows += len(batch)
+                for column in batch.values():
+                    digest.update(np.ascontiguousarray(column).tobytes())
+                rows += len(next(iter(batch.values())))
             sizes[-1] += rows
-            earlier, chance = first.setdefault(digest.digest(), (one, box.collision))
-            if earlier is not one and pairs * max(chance, box.collision) ** rows <= REPEATED:
+            earlier, of_earlier = first.setdefault(digest.digest(), (one, chance))
+            if earlier is not one and pairs * max(of_earlier, chance) ** rows <= REPEATED:
                 raise SourceError(
                     f"{printable(one.path)}: holds the same {rows:,} reports as {printable(earlier.path)}; honest "
                     f"noise does not repeat itself, so they would count twice. Remove one of the two. {NOTHING}"
@@ -121,10 +117,11 @@ def _parquet(handle: IO[bytes], one: Delivery, box: Inbox) -> pq.ParquetFile:
     """The file of a handle, once its shape is known to be right."""
     file = pq.ParquetFile(handle)
     schema, rows = file.schema_arrow, int(file.metadata.num_rows)
-    shape = {name: pa.binary(width) for name, width in box.widths.items()}
-    if schema.names != list(shape) or any(schema.field(name).type != kind for name, kind in shape.items()):
+    # The element of a list may be called anything.
+    types = {name: _bare(schema.field(name).type) for name in schema.names}
+    if schema.names != list(box.shape) or types != box.shape:
         raise _misshapen(one, box)
-    most = min(MOST_ROWS, MOST_BYTES // sum(box.widths.values()))
+    most = min(MOST_ROWS, MOST_BYTES // box.row_bytes)
     if rows > most:
         raise SourceError(
             f"{printable(one.path)}: has {rows:,} rows; a file of such reports has at most {most:,}. "
@@ -133,11 +130,15 @@ def _parquet(handle: IO[bytes], one: Delivery, box: Inbox) -> pq.ParquetFile:
     return file
 
 
+def _bare(kind: Any) -> Any:
+    return pa.list_(kind.value_type, kind.list_size) if pa.types.is_fixed_size_list(kind) else kind
+
+
 def _misshapen(one: Delivery, box: Inbox) -> SourceError:
-    columns = " and ".join(f"`{name}` of {width} bytes a row" for name, width in box.widths.items())
+    columns = ", ".join(f"`{name}` of {kind}" for name, kind in box.shape.items())
     return SourceError(
-        f"{printable(one.path)}: must be a whole Parquet file with one column {columns}, as the plan's "
-        f"{box.columns['report'].name} makes them. {NOTHING}"
+        f"{printable(one.path)}: must be a whole Parquet file with exactly the columns {columns}, as the plan's "
+        f"channel makes them. {NOTHING}"
     )
 
 
@@ -157,26 +158,17 @@ def _records(one: Delivery, box: Inbox) -> Iterator[pa.RecordBatch]:
     raise _misshapen(one, box)
 
 
-def batches(one: Delivery, box: Inbox) -> Iterator[Reports]:
-    """A file's rows, all columns side by side, each checked against what its protocol can make."""
+def batches(one: Delivery, box: Inbox) -> Iterator[Columns]:
+    """A file's rows, each checked against what the plan's channel can make."""
     row = 0
     for batch in _records(one, box):
-        parts = []
-        for name, protocol in box.columns.items():
-            column = batch.column(name)
-            reports = as_reports(column)
-            invalid = protocol.invalid(reports)
-            if column.null_count or invalid.size:
-                where = f", row {row + int(invalid[0]) + 1}" if invalid.size else ""
-                kind = f"is not a report that {protocol.name} can make"
-                raise SourceError(f"{printable(one.path)}{where}, column {name}: {kind}. {NOTHING}")
-            parts.append(reports)
+        frame = pl.DataFrame(pl.from_arrow(batch))
+        columns = {} if sum(frame.null_count().row(0)) else columns_of(frame)
+        invalid = box.question.invalid(box.sheet, columns) if columns else np.empty(0, dtype=np.intp)
+        if not columns or invalid.size:
+            where = f", row {row + int(invalid[0]) + 1}" if invalid.size else ""
+            raise SourceError(
+                f"{printable(one.path)}{where}: is not a report that the plan's channel can make. {NOTHING}"
+            )
         row += batch.num_rows
-        yield np.concatenate(parts, axis=1)
-
-
-def as_reports(column: pa.FixedSizeBinaryArray) -> Reports:
-    """A column's own bytes, (user, byte), without a copy."""
-    width = column.type.byte_width
-    data = np.frombuffer(column.buffers()[1], dtype=np.uint8)
-    return data[column.offset * width : (column.offset + len(column)) * width].reshape(len(column), width)
+        yield columns

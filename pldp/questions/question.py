@@ -220,6 +220,22 @@ class Question(Frozen):
     def tally(self, sheet: Sheet, reports: Columns) -> Any:
         """What the reports of one file add (a `Tally`); ValueError for those that no channel of the plan can make."""
 
+    @abstractmethod
+    def report_types(self, sheet: Sheet) -> dict[str, str]:
+        """The columns of a sheet's files and their types: u1 … u8, i8, or `u8 × m` for a list of m numbers."""
+
+    @abstractmethod
+    def invalid(self, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:
+        """Rows that no answer can have led to: a client that sends them did not follow the plan."""
+
+    @abstractmethod
+    def collision(self, sheet: Sheet) -> float:
+        """Bound on the chance that two honest reports of a sheet are equal."""
+
+    @abstractmethod
+    def people(self, rows: Mapping[str, int]) -> int:
+        """How many people stand behind so many rows of each sheet."""
+
     def adapt(self, tallies: Tallies) -> bytes:
         """What the next phase is asked, from the reports of those before; public, and committed before any of it."""
         raise NotImplementedError(f"{self.kind} are asked in one phase")

@@ -7,13 +7,18 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pldp.channels.randomness import Keystream
+from pldp.questions.aggregates.budgets import TICK_BITS
 from pldp.questions.aggregates.catalogue import Units
 from pldp.questions.aggregates.evaluate import study, true_totals
 from pldp.questions.aggregates.gates import gates
 from pldp.questions.aggregates.plan import AggregatesPlan
 from pldp.questions.aggregates.predict import predictions
-from pldp.questions.aggregates.reports import draw, tally
+from pldp.questions.aggregates.reports import draw, invalid, tally
+from pldp.questions.aggregates.spec import PROFILE
 from pldp.questions.aggregates.statement import statement
 from pldp.questions.aggregates.tables import aggregate_rows, budgets
 from pldp.questions.aggregates.totals import AggregatesResult, Sums, Totals, estimate_totals
@@ -79,6 +84,21 @@ class Aggregates(AggregatesPlan, Question):
 
     def tally(self, sheet: Sheet, reports: Columns) -> Sums:
         return tally(self, reports)
+
+    def report_types(self, sheet: Sheet) -> dict[str, str]:
+        return {PROFILE: "u2", **dict.fromkeys(self.attributes, "i8")}
+
+    def invalid(self, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:
+        return invalid(self, reports)
+
+    def collision(self, sheet: Sheet) -> float:
+        """Two people with equal aggregates, of the profile with the least noise: each number's likeliest noise is zero,
+        with probability tanh(ε/2)."""
+        spends = self.mechanisms[self.provider_of(sheet)].ticks / float(1 << TICK_BITS)
+        return float(np.tanh(spends / 2).prod(axis=1).max())
+
+    def people(self, rows: Mapping[str, int]) -> int:
+        return max(rows[path] for path in self._providers)
 
     def _sums(self, tallies: Tallies) -> dict[str, Sums]:
         return {name: tallies[path] for path, name in self._providers.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pldp.channels.randomness import Keystream
 from pldp.questions.aggregates.catalogue import Units
@@ -37,6 +38,13 @@ def tally(plan: Aggregates, reports: Columns) -> Sums:
     if numbers.size and not (numbers.min() >= -FARTHEST and numbers.max() <= FARTHEST):
         raise ValueError("a report lies farther away than any noise of the plan reaches")
     return Sums.of(numbers, profiles, len(plan.profiles))
+
+
+def invalid(plan: Aggregates, reports: Columns) -> NDArray[np.intp]:
+    """Rows of a profile that the plan does not have, or farther away than any noise reaches."""
+    numbers = report_numbers(plan, reports)
+    far = (np.abs(numbers) > FARTHEST).any(axis=1)
+    return np.flatnonzero(far | (reports[PROFILE] >= len(plan.profiles)))
 
 
 def report_numbers(plan: Aggregates, reports: Columns) -> Units:

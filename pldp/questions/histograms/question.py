@@ -9,9 +9,12 @@ from math import prod
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts
 from pldp.channels.randomness import Keystream
+from pldp.channels.words import word_types
+from pldp.estimate.honest import collision
 from pldp.estimate.inference import Histogram, Recipe
 from pldp.estimate.simulate import whole_counts
 from pldp.privacy.exposure import Exposed
@@ -22,7 +25,7 @@ from pldp.questions.histograms.evaluate import HistogramsTruth, study, true_coun
 from pldp.questions.histograms.gates import gates
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 from pldp.questions.histograms.predict import predictions, typical_errors
-from pldp.questions.histograms.reports import HistogramTally, draw, tally
+from pldp.questions.histograms.reports import LEVEL, HistogramTally, draw, invalid, tally
 from pldp.questions.histograms.statement import exposed, statement
 from pldp.questions.histograms.tables import budgets, tables
 from pldp.questions.question import (
@@ -128,6 +131,25 @@ class Histograms(Question):
 
     def tally(self, sheet: Sheet, reports: Columns) -> HistogramTally:
         return tally(self, sheet, reports)
+
+    def report_types(self, sheet: Sheet) -> dict[str, str]:
+        attribute, level = self.places[sheet.path]
+        protocol = self.attributes[attribute].protocols[level or 0]
+        return {**({LEVEL: "u1"} if level is None else {}), **word_types(protocol.report_bytes)}
+
+    def invalid(self, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:
+        return invalid(self, sheet, reports)
+
+    def collision(self, sheet: Sheet) -> float:
+        attribute, level = self.places[sheet.path]
+        protocols = self.attributes[attribute].protocols
+        return max(map(collision, protocols)) if level is None else collision(protocols[level])
+
+    def people(self, rows: Mapping[str, int]) -> int:
+        by_attribute = [0] * len(self.attributes)
+        for path, (attribute, _) in self.places.items():
+            by_attribute[attribute] += rows[path]
+        return max(by_attribute)
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pldp.channels import protocol as protocols_of
 from pldp.channels.protocol import Counts, PureProtocol, Values
 from pldp.channels.randomness import Keystream
-from pldp.channels.words import from_words, to_words
+from pldp.channels.words import from_words, stray_bits, to_words
 from pldp.estimate.hidden import joint_support, level_tally
 from pldp.estimate.likelihood import fits, tally_hidden
 from pldp.estimate.likelihood import tally as tally_distinct
@@ -111,6 +112,17 @@ def tally(plan: Histograms, sheet: Sheet, reports: Columns) -> HistogramTally:
     told = reports[LEVEL].astype(np.intp)
     table = tally_hidden(protocol, rows, told, len(protocols)) if tabulated else None
     return HistogramTally(level_tally(told, len(protocols)), joint_support(protocol, rows, told, len(protocols)), table)
+
+
+def invalid(plan: Histograms, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:
+    """Rows that no value, or of the report beside it no level, can have led to."""
+    attribute, level = plan.places[sheet.path]
+    protocol = plan.attributes[attribute].protocols[level or 0]
+    width = protocol.report_bytes
+    wrong = [stray_bits(reports, width), protocol.invalid(from_words(reports, width))]
+    if plan.hidden is not None:
+        wrong.append(plan.hidden.protocol.invalid(from_words(reports, 1, LEVEL)))
+    return np.unique(np.concatenate(wrong))
 
 
 def supports(plan: Histograms, tallies: Tallies) -> tuple[Support, ...]:

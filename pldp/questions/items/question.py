@@ -7,6 +7,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pldp.channels.randomness import Keystream
 from pldp.questions.gate import FAMILY, Gate
 from pldp.questions.items.combine import ItemsResult, Mined, choose_candidates, combine, conclude
@@ -103,6 +106,21 @@ class Items(ItemsPlan, Question):
 
     def tally(self, sheet: Sheet, reports: Columns) -> ItemsTally:
         return tally(self, sheet, reports)
+
+    def report_types(self, sheet: Sheet) -> dict[str, str]:
+        phase, level = self.places[sheet.path]
+        return self.levels[level].channel.report_types(phase)
+
+    def invalid(self, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:
+        phase, level = self.places[sheet.path]
+        return self.levels[level].channel.invalid(reports, phase)
+
+    def collision(self, sheet: Sheet) -> float:
+        phase, level = self.places[sheet.path]
+        return self.levels[level].channel.collision(phase)
+
+    def people(self, rows: Mapping[str, int]) -> int:
+        return sum(rows[path] for path in self.places)
 
     def adapt(self, tallies: Tallies) -> bytes:
         """The candidate sets of the second half."""

@@ -19,10 +19,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pldp.channels.exact import SCALE
 from pldp.channels.protocol import Counts
 from pldp.channels.randomness import Keystream
 from pldp.channels.registry import PROTOCOLS
-from pldp.channels.words import REPORT, from_words, stray_bits, to_words
+from pldp.channels.words import REPORT, from_words, stray_bits, to_words, word_types
+from pldp.estimate.honest import collision
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.reconstruct import noise_covariance
@@ -69,6 +71,18 @@ class RowChannel(Frozen):
     @abstractmethod
     def support(self, reports: Columns, phase: int) -> Counts:
         """How many reports support each item (value, candidate set, dummy); ValueError for impossible reports."""
+
+    @abstractmethod
+    def report_types(self, phase: int) -> dict[str, str]:
+        """The columns of its reports and their types."""
+
+    @abstractmethod
+    def invalid(self, reports: Columns, phase: int) -> NDArray[np.intp]:
+        """Rows that no row of items can have led to."""
+
+    @abstractmethod
+    def collision(self, phase: int) -> float:
+        """Bound on the chance that two honest reports are equal."""
 
     @abstractmethod
     def singles(self, counts: Counts, n: int) -> LevelSingles:
@@ -146,6 +160,19 @@ class Bits(RowChannel):
     def largest(self, length: int) -> float:
         return float(np.prod(np.sort(1 / self.kernel.gap)[-length:]))
 
+    def report_types(self, phase: int) -> dict[str, str]:
+        return word_types(self.report_bytes)
+
+    def invalid(self, reports: Columns, phase: int) -> NDArray[np.intp]:
+        unused = np.unpackbits(from_words(reports, self.report_bytes)[:, -1:], axis=1, bitorder="little")
+        beyond = unused[:, (len(self.keep_zero) - 1) % 8 + 1 :].any(axis=1)
+        return np.union1d(np.flatnonzero(beyond), stray_bits(reports, self.report_bytes))
+
+    def collision(self, phase: int) -> float:
+        """Bits are independent, and two are equal most often where one is most certain."""
+        chances = [max(zero, one) / SCALE for zero, one in zip(self.keep_zero, self.keep_one, strict=True)]
+        return float(np.prod([chance**2 + (1 - chance) ** 2 for chance in chances]))
+
 
 class OneValue(RowChannel):
     """A single value: drawn anew with redraw / 2^64, in proportion to mass."""
@@ -210,6 +237,15 @@ class Phase(Frozen):
     @cached_property
     def sampling(self) -> SetSampling:
         return SetSampling(self.n_values, self.length, PROTOCOLS[self.mechanism](**self.parameters))
+
+    def report_types(self, phase: int) -> dict[str, str]:
+        return {REPORT: "u2"}
+
+    def invalid(self, reports: Columns, phase: int) -> NDArray[np.intp]:
+        return np.flatnonzero(reports[REPORT] >= len(self.redraw))
+
+    def collision(self, phase: int) -> float:
+        return float(np.square(self.kernel.matrix).sum(axis=1).max())
 
 
 class Sampled(RowChannel):
@@ -281,3 +317,14 @@ class Sampled(RowChannel):
 
     def _of_length(self, length: int) -> Phase:
         return self.items if length == 1 or self.sets is None else self.sets
+
+    def report_types(self, phase: int) -> dict[str, str]:
+        return word_types(self.asked[phase].sampling.protocol.report_bytes)
+
+    def invalid(self, reports: Columns, phase: int) -> NDArray[np.intp]:
+        protocol = self.asked[phase].sampling.protocol
+        rows = from_words(reports, protocol.report_bytes)
+        return np.union1d(protocol.invalid(rows), stray_bits(reports, protocol.report_bytes)).astype(np.intp)
+
+    def collision(self, phase: int) -> float:
+        return collision(self.asked[phase].sampling.protocol)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts
 from pldp.channels.randomness import Keystream
@@ -20,7 +21,7 @@ from pldp.questions.numbers.evaluate import NumbersTruth, study, true_numbers
 from pldp.questions.numbers.gates import gates
 from pldp.questions.numbers.plan import NumbersPlan
 from pldp.questions.numbers.predict import mean_shares, predictions
-from pldp.questions.numbers.reports import NumberCounts, NumberReports, count_numbers, report_numbers
+from pldp.questions.numbers.reports import NumberCounts, NumberReports, count_numbers, invalid_reports, report_numbers
 from pldp.questions.numbers.statement import exposed, statement
 from pldp.questions.numbers.tables import budgets, tables
 from pldp.questions.question import (
@@ -111,8 +112,20 @@ class Numbers(NumbersPlan, Question):
         return {"question": drawn.question, "class": drawn.class_, "report": drawn.report}
 
     def tally(self, sheet: Sheet, reports: Columns) -> NumberCounts:
-        rows = NumberReports(reports["question"], reports["class"], reports["report"])
-        return count_numbers(self, self.codes[sheet.path], rows)
+        return count_numbers(self, self.codes[sheet.path], NumberReports.of(reports))
+
+    def report_types(self, sheet: Sheet) -> dict[str, str]:
+        return {"question": "u2", "class": "u1", "report": "u4"}
+
+    def invalid(self, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:
+        return invalid_reports(self, self.codes[sheet.path], reports)
+
+    def collision(self, sheet: Sheet) -> float:
+        """Of two answers at least one number of many has to be the same; two of the same question and class may be."""
+        return 1.0
+
+    def people(self, rows: Mapping[str, int]) -> int:
+        return sum(rows[path] // self.levels[code].sampled for path, code in self.codes.items())
 
     def combine(self, method: str, tallies: Tallies, reports: Reports) -> NumbersResult:
         return estimate(self, self.recipe, [tallies[path] for path in self.codes], reports.generator)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,16 @@ class NumberReports:
     question: NDArray[np.uint16]
     class_: NDArray[np.uint8]
     report: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, NDArray[Any]]) -> NumberReports:
+        """From the columns of a file; those that clients sent come in any order."""
+        question, class_, report = (columns[name] for name in ("question", "class", "report"))
+        reports = cls(question, class_, report)
+        if reports.ordered:
+            return reports
+        order = np.lexsort((class_, question))
+        return cls(question[order], class_[order], report[order])
 
     def groups(self, questions: int, classes: int) -> Iterator[tuple[Group, NDArray[np.uint32]]]:
         """The reports of every question and class, those without any included."""
@@ -129,3 +140,14 @@ def count_numbers(plan: NumbersPlan, level: int, reports: NumberReports) -> Numb
         else:
             buckets[asked, class_] = bucket_counts(used.window, found, plan.questions[asked].bins)
     return NumberCounts(reports.report.size, units, means, buckets)
+
+
+def invalid_reports(plan: NumbersPlan, level: int, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
+    """Rows that name no question or class of the plan, or a report that its mechanism cannot make."""
+    question, class_, report = (columns[name] for name in ("question", "class", "report"))
+    classes = plan.levels[level].classes
+    wrong = (question >= len(plan.questions)) | (class_ >= len(classes))
+    for asked, number in product(range(len(plan.questions)), range(len(classes))):
+        rows = np.flatnonzero((question == asked) & (class_ == number))
+        wrong[rows[classes[number].mechanisms[asked].realised.invalid(report[rows])]] = True
+    return np.flatnonzero(wrong)
