@@ -169,7 +169,7 @@ def _order(x: str) -> tuple[int, float, str]:
 @lru_cache(maxsize=1)
 def _templates() -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.PackageLoader("pldp.papers"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader("pldp.papers"), jinja2.PackageLoader("pldp.tasks")]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "sql").glob("*.sql"))
 NUMBERS = ("means", "quantiles", "bins")
 TABLES = ("releases", "histograms", "level_estimates", "budgets", "validations", *NUMBERS)
-CODE = [path for folder in ("pldp", "tasks", "flows", "expectations") for path in sorted((ROOT / folder).rglob("*.py"))]
+CODE = [path for folder in ("pldp", "tasks", "flows", "expectations", "papers") for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 def without_comments(text: str) -> str:
