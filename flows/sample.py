@@ -38,7 +38,7 @@ def write_sample(folder: Path, users: int = USERS) -> tuple[Path, Path]:
 def _example() -> Path:
     """The spec as the wheel ships it; in a checkout it stands in data/."""
     packaged = Path(__file__).parent / "examples" / "sample.yaml"
-    return packaged if packaged.exists() else Path(__file__).parents[1] / "data" / "sample.yaml"
+    return packaged if packaged.exists() else Path(__file__).resolve().parents[1] / "data" / "sample.yaml"
 
 
 def make_people(spec_path: Path, users: int) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _ELSEWHERE = "http://127.0.0.1:9/api"
-_PACKAGES = ("flows", "tasks", "sql", "expectations")
+_PACKAGES = ("pldp", "flows", "tasks", "sql", "expectations")
 _MODULES = ("pldp", "prefect", "uvicorn", "distributed", "duckdb", "multiprocessing", "sitecustomize", "usercustomize")
 
 
