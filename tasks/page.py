@@ -29,11 +29,6 @@ from pldp.tasks.results import PublishedRelease, read_release
 from pldp.tasks.trends import read_index
 from pldp.tasks.wording import read_wording
 
-RESULTS = (
-    "histograms", "level_estimates", "level_shares", "means", "quantiles", "bins", "aggregates", "itemsets", "rules",
-    "budgets",
-)  # fmt: skip
-
 
 def build_page(home: Path, wanted: str) -> Path:
     """(Re)build the page of a release, and the index of them all. A page has no part in what is published."""
@@ -61,7 +56,7 @@ def build_page(home: Path, wanted: str) -> Path:
 
 def plain_tables(release: PublishedRelease) -> Mapping[str, Sequence[Row]]:
     """Rows of every table of results: the one place where a page knows how they are read."""
-    return {table: getattr(release, table).to_dicts() for table in RESULTS}
+    return {name: rows.to_dicts() for name, rows in release.tables.items()}
 
 
 def render_release(home: Path, release: PublishedRelease) -> str:
