@@ -10,6 +10,7 @@ import polars as pl
 
 from pldp.errors import RequestError
 from pldp.questions.histograms.spec import Category
+from pldp.spec.release import Spec
 from pldp.tasks.specfile import load_spec
 
 USERS = 100_000
@@ -44,6 +45,8 @@ def _example() -> Path:
 def make_people(spec_path: Path, users: int) -> pl.DataFrame:
     """People with skewed values; levels are chosen without regard to them, half of all at the strictest."""
     spec = load_spec(spec_path).spec
+    if not isinstance(spec, Spec):
+        raise ValueError("the sample asks about a table of people")
     rng = np.random.default_rng(_SEED)
     columns: dict[str, object] = {"user_id": [f"user-{i:07d}" for i in range(users)]}
     for attribute in spec.attributes:

@@ -18,27 +18,26 @@ import polars as pl
 
 from pldp.channels.exact import float_above, log_above, within
 from pldp.channels.protocol import Counts, PureProtocol, Reports
+from pldp.channels.words import from_words, to_words
 from pldp.errors import NotFound, RequestError
 from pldp.estimate.combine import estimate_levels
 from pldp.estimate.inference import estimate_histogram
 from pldp.privacy.trust import trust_model
-from pldp.questions.histograms.plan import AttributePlan, Plan
+from pldp.questions.histograms.plan import AttributePlan
+from pldp.questions.histograms.question import Histograms
 from pldp.questions.histograms.recycle.recycle import clear
 from pldp.questions.histograms.recycle.unary import Recycled
-from pldp.tasks.count import Support
-from pldp.tasks.histogram_tables import histogram_rows
+from pldp.questions.histograms.reports import Support
+from pldp.questions.histograms.tables import histogram_rows
+from pldp.tables.registry import published_table
 from pldp.tasks.home import Home
-from pldp.tasks.perturb import read_reports, write_reports
+from pldp.tasks.reports import commit_reports, read_reports
 from pldp.tasks.results import read_release
 from pldp.tasks.run import Run
 from pldp.tasks.stage import guarded
+from pldp.tasks.tables import frame
 
 NOTHING = "Nothing was drawn or written."
-_INSTEAD = {
-    "items": "A release of its own with a smaller budget.total serves that analyst, and spends on top. ",
-    "aggregates": "Name the analyst as a provider with an epsilon of its own in the next release. ",
-}
-"""What else serves an analyst of a smaller clearance, by the kind of release."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +53,10 @@ def recycle(home: Path, wanted: str, budget: Fraction) -> Cleared:
     """Estimates from reports of at most this budget each; weaker-protected ones are flipped again first."""
     found = read_release(home, wanted)
     run = Run(str(home), found.release_id)
-    _refuse_other_kinds(run)
-    plan = run.plan
+    plan = _histograms(run)
     if found.status != "published" or plan.hidden is not None:
         why = "its levels are hidden, so nobody knows whose reports to flip" if plan.hidden else "it was refused"
         raise RequestError(f"{found.release_id} cannot be recycled: {why}. {NOTHING}")
-    if not plan.attributes:
-        raise RequestError(f"{found.release_id} cannot be recycled: it has no histograms. {NOTHING}")
     steps = [*_done(run, budget), budget]
     chains = {a.name: _chain(a, steps) for a in plan.attributes}
     cleared = {name: chain[-1] for name, chain in chains.items()}
@@ -71,18 +67,28 @@ def recycle(home: Path, wanted: str, budget: Fraction) -> Cleared:
         estimate_histogram(estimate_levels(support.counts, support.n, cleared[support.attribute]), recipe, None, rng)
         for support in supports
     )
-    rows = histogram_rows(plan, supports, histograms)
-    return Cleared(rows, _statement(plan, found.release_id, budget, cleared))
+    rows = frame(published_table("histograms"), histogram_rows(plan, supports, histograms))
+    return Cleared(rows, _statement(run, plan, found.release_id, budget, cleared))
 
 
-def _refuse_other_kinds(run: Run) -> None:
-    """Only reports of histograms have a second perturbation; other kinds have plans of another form."""
-    kind = json.loads((run.folder / "plan.json").read_text()).get("kind")
-    if kind is not None:
+def _histograms(run: Run) -> Histograms:
+    """The histograms of a release: only their reports have a second perturbation."""
+    try:
+        plan = run.plan
+    except ValueError:
         raise RequestError(
-            f"{run.release_id} cannot be recycled: it is a release of {kind}, and only reports of histograms can be "
-            f"perturbed once more. {_INSTEAD.get(kind, '')}{NOTHING}"
+            f"{run.release_id} cannot be recycled: it was drawn by an older version, whose plan this one does not read. "
+            f"{NOTHING}"
+        ) from None
+    histograms = [question for question in plan.questions if isinstance(question, Histograms)]
+    if not histograms:
+        kinds = " and ".join(question.kind for question in plan.questions)
+        instead = " ".join(question.instead_of_recycling for question in plan.questions)
+        raise RequestError(
+            f"{run.release_id} cannot be recycled: it is a release of {kinds}, and only reports of histograms can be "
+            f"perturbed once more. {instead} {NOTHING}"
         )
+    return histograms[0]
 
 
 def write_cleared(found: Cleared, folder: Path) -> list[Path]:
@@ -133,12 +139,12 @@ def _support(
     counts: Counts = np.zeros((len(attribute.levels), len(attribute.values)), dtype=np.int64)
     sizes: Counts = np.zeros(len(attribute.levels), dtype=np.int64)
     for i, level in enumerate(attribute.levels):
-        folder = run.report_file(attribute.name, level.level, 0).parent
+        folder = run.reports / f"attribute={attribute.name}" / f"level={level.level}"
         paths = sorted(folder.glob("*.parquet"))
         if not paths:
             raise NotFound(f"{folder}: the reports of {run.release_id} are gone. {NOTHING}")
         for path in paths:
-            reports = read_reports(path)
+            reports = from_words(read_reports(path), chain[0][i].report_bytes)
             for step, before, after in zip(steps, chain, chain[1:], strict=False):
                 protocol = after[i]
                 if protocol is not before[i] and isinstance(protocol, Recycled):
@@ -152,8 +158,9 @@ def _drawn(run: Run, path: Path, step: Fraction, protocol: Recycled, reports: Re
     """The reports after this step: those on disk, or drawn now from those before it."""
     place = _place(run) / f"budget={step.numerator}-{step.denominator}" / path.relative_to(run.reports)
     if not place.exists():
-        write_reports(place, protocol.perturb_again(reports, run.stream("recycle", str(step), str(place))))
-    return read_reports(place)
+        again = protocol.perturb_again(reports, run.stream("recycle", str(step), str(place)))
+        commit_reports(place, to_words(again))
+    return from_words(read_reports(place), protocol.report_bytes)
 
 
 def _place(run: Run) -> Path:
@@ -161,7 +168,7 @@ def _place(run: Run) -> Path:
 
 
 def _statement(
-    plan: Plan, release_id: str, budget: Fraction, cleared: dict[str, tuple[PureProtocol, ...]]
+    run: Run, plan: Histograms, release_id: str, budget: Fraction, cleared: dict[str, tuple[PureProtocol, ...]]
 ) -> dict[str, Any]:
     levels = []
     worst = Fraction(1)
@@ -182,7 +189,7 @@ def _statement(
             )
     return {
         "release_id": release_id,
-        **trust_model(plan.perturbed_by).statement(),
+        **trust_model(run.plan.perturbed_by).statement(),
         "cleared_up_to": float_above(budget),
         "meaning": "every report behind these estimates keeps at most this budget towards whoever sees no others",
         "worst_total": {"exact_epsilon": log_above(worst)},

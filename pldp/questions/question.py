@@ -200,6 +200,11 @@ class Question(Frozen):
         """The most that anybody spends on it, whatever they choose."""
 
     @property
+    def instead_of_recycling(self) -> str:
+        """What else serves an analyst of a smaller clearance, as a sentence."""
+        return "A release of its own with a smaller budget serves that analyst, and spends on top."
+
+    @property
     def refusal(self) -> str | None:
         """Why it may be evaluated but not released, as a sentence without its full stop; None where it may."""
         return None

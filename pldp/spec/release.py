@@ -123,7 +123,7 @@ class Spec(Model):
         public = [] if reference is None or reference.path is None else [reference.path]
         return [self.source.path or self.source.reports or "", *public]
 
-    def public_tables(self) -> dict[str, Model]:
+    def public_tables(self) -> dict[str, Reference]:
         """Public files that the plan or its estimates follow from, by the field that names them."""
         reference = self.combination.reference
         return {} if reference is None or reference.path is None else {"combination.reference": reference}

@@ -85,6 +85,10 @@ class Aggregates(AggregatesPlan, Question):
     def tally(self, sheet: Sheet, reports: Columns) -> Sums:
         return tally(self, reports)
 
+    @property
+    def instead_of_recycling(self) -> str:
+        return "Name the analyst as a provider with an epsilon of its own in the next release."
+
     def report_types(self, sheet: Sheet) -> dict[str, str]:
         return {PROFILE: "u2", **dict.fromkeys(self.attributes, "i8")}
 

@@ -225,6 +225,15 @@ class OneValue(RowChannel):
     def largest(self, length: int) -> float:
         return float(np.abs(self.kernel.inverse).max()) + 1
 
+    def report_types(self, phase: int) -> dict[str, str]:
+        return {REPORT: "u2"}
+
+    def invalid(self, reports: Columns, phase: int) -> NDArray[np.intp]:
+        return np.flatnonzero(reports[REPORT] >= len(self.redraw))
+
+    def collision(self, phase: int) -> float:
+        return float(np.square(self.kernel.matrix).sum(axis=1).max())
+
 
 class Phase(Frozen):
     """One of `length` places of a row, reported through a frequency protocol."""
@@ -237,15 +246,6 @@ class Phase(Frozen):
     @cached_property
     def sampling(self) -> SetSampling:
         return SetSampling(self.n_values, self.length, PROTOCOLS[self.mechanism](**self.parameters))
-
-    def report_types(self, phase: int) -> dict[str, str]:
-        return {REPORT: "u2"}
-
-    def invalid(self, reports: Columns, phase: int) -> NDArray[np.intp]:
-        return np.flatnonzero(reports[REPORT] >= len(self.redraw))
-
-    def collision(self, phase: int) -> float:
-        return float(np.square(self.kernel.matrix).sum(axis=1).max())
 
 
 class Sampled(RowChannel):
