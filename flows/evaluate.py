@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from pldp.flows.orchestration import orchestrated
 from pldp.flows.pipeline import Outcome, conclude, draw, everybody, threads
 from pldp.flows.progress import report, tell
 from pldp.flows.runner import running_on
-from pldp.questions.question import Repeats
+from pldp.questions.question import Repeats, Rows
 from pldp.questions.rows import height, joined
 from pldp.tasks.combine import StoredReports
 from pldp.tasks.home import Home
@@ -98,7 +98,8 @@ def _study(run: Run, ingested: Ingested, outcome: Outcome, repeats: Repeats) -> 
         report("repeat", number, len(questions))
         stored = StoredReports(run, question, ingested.partitions)
         truth = None if outcome.truths is None else outcome.truths[number]
-        parts.append(guarded(question.study)(people, truth, outcome.results[number], replace(repeats, reports=stored)))
+        study: Callable[..., dict[str, Rows]] = guarded(question.study)
+        parts.append(study(people, truth, outcome.results[number], replace(repeats, reports=stored)))
     report("repeat", len(questions), len(questions))
     names = dict.fromkeys(name for part in parts for name in part)
     tables = {name: joined([part[name] for part in parts if name in part]) for name in names}

@@ -105,7 +105,8 @@ def conclude(run: Run, ingested: Ingested, reference: Reference | None, people: 
 
 def _combine(run: Run, ingested: Ingested, tallies: Mapping[str, Any], reference: Reference | None) -> tuple[Any, ...]:
     """Every question by every method that it names, each in a task of the method's own."""
-    plan, results = run.plan, []
+    plan = run.plan
+    results: list[Any] = []
     steps = sum(len(question.methods) for question in plan.questions)
     report("estimate", 0, steps)
     for number, question in enumerate(plan.questions):

@@ -17,7 +17,8 @@ from pldp.flows.server import alone, scheduling_server
 from pldp.spec.schedule import Schedule
 from pldp.tasks.failures import COMMAND, read_failures, say
 from pldp.tasks.home import Home
-from pldp.tasks.specfile import NOTHING, load_spec
+from pldp.tasks.specerrors import NOTHING
+from pldp.tasks.specfile import load_spec
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def _histograms(run: Run) -> Histograms:
         plan = run.plan
     except ValueError:
         raise RequestError(
-            f"{run.release_id} cannot be recycled: it was drawn by an older version, whose plan this one does not read. "
+            f"{run.release_id} cannot be recycled: an older version drew it, whose plan this one does not read. "
             f"{NOTHING}"
         ) from None
     histograms = [question for question in plan.questions if isinstance(question, Histograms)]
