@@ -11,8 +11,8 @@ import polars as pl
 import yaml
 
 from pldp.tasks.home import Home
-from pldp.tasks.items.file import ItemsFile, load_items
-from pldp.tasks.items.run import ItemsRun, open_items
+from pldp.tasks.run import Run, open_run
+from pldp.tasks.specfile import SpecFile, load_spec
 
 ITEMS = ("bread", "milk", "beer", "wine", "fish", "tea")
 LEVELS = ("high", "low")
@@ -74,6 +74,6 @@ def world(folder: Path, n_users: int = 600, rows: pl.DataFrame | None = None, **
     return write_spec(folder, **sections)
 
 
-def opened(spec: Path, home: Path, slot: str = "manual", **options: Any) -> tuple[ItemsRun, ItemsFile]:
-    file = load_items(spec, evaluation=bool(options.get("evaluation")))
-    return open_items(Home(home).prepare(), file, slot, **options), file
+def opened(spec: Path, home: Path, slot: str = "manual", **options: Any) -> tuple[Run, SpecFile]:
+    file = load_spec(spec, evaluation=bool(options.get("evaluation")))
+    return open_run(Home(home).prepare(), file, slot, **options), file

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import yaml
 
-from pldp.tasks.aggregates.file import AggregatesFile, load_aggregates
-from pldp.tasks.aggregates.run import AggregatesRun, open_aggregates
 from pldp.tasks.home import Home
+from pldp.tasks.run import Run, open_run
+from pldp.tasks.specfile import SpecFile, load_spec
 from tests.pldp.questions.aggregates.world import ATTRIBUTES, KINDS, PROFILES, SPEC
 
 N_ITEMS = 20
@@ -66,6 +66,6 @@ def world(folder: Path, n_users: int = 600, items: pl.DataFrame | None = None, *
     return write_spec(folder, **sections)
 
 
-def opened(spec: Path, home: Path, slot: str = "manual", **options: Any) -> tuple[AggregatesRun, AggregatesFile]:
-    file = load_aggregates(spec)
-    return open_aggregates(Home(home).prepare(), file, slot, **options), file
+def opened(spec: Path, home: Path, slot: str = "manual", **options: Any) -> tuple[Run, SpecFile]:
+    file = load_spec(spec)
+    return open_run(Home(home).prepare(), file, slot, **options), file

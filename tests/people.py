@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import yaml
 
+from pldp.questions.histograms.question import Histograms
 from pldp.tasks.home import Home
 from pldp.tasks.run import Run, open_run
 from pldp.tasks.specfile import SpecFile, load_spec
@@ -67,8 +68,13 @@ def world(folder: Path, people: pl.DataFrame | None = None, **sections: Any) -> 
 
 def opened(spec: Path, home: Path, slot: str = "manual", **options: Any) -> tuple[Run, SpecFile]:
     """A run that has only been opened."""
-    file = load_spec(spec)
+    file = load_spec(spec, evaluation=bool(options.get("evaluation")))
     return open_run(Home(home).prepare(), file, slot, **options), file
+
+
+def histograms_of(run: Run) -> Histograms:
+    """The histograms of a run's plan."""
+    return next(question for question in run.plan.questions if isinstance(question, Histograms))
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from pldp.expectations.runner import Verdict
-from pldp.tasks.histogram_tables import budget_rows
+from pldp.tables.common import BUDGETS
 from pldp.tasks.publish import publish
-from tests.people import make_people, opened, world
+from pldp.tasks.tables import frame as declared
+from tests.people import histograms_of, make_people, opened, world
 
 PASSED = Verdict("level_sums", "Every level's estimates sum to one.", True, 0.5, 2.5e-06, 5e-06)
 FAILED = Verdict("levels_agree", "The levels estimate the same histogram.", False, 0.0, 5e-06, 5e-06)
@@ -29,7 +30,7 @@ def publish_by_hand(
     """The home, and the id of a release with the spec's values at falling frequencies."""
     home = folder / "home"
     run, _ = opened(world(folder, make_people(10), **sections), home, slot)
-    plan = run.plan
+    plan = histograms_of(run)
     histograms, levels = [], []
     for attribute in plan.attributes:
         weights = 1 / np.arange(1, len(attribute.values) + 1)
@@ -56,6 +57,10 @@ def publish_by_hand(
             )
             for level in attribute.levels
         ]
-    tables = {"histograms": pl.concat(histograms), "level_estimates": pl.concat(levels), "budgets": budget_rows(plan)}
+    tables = {
+        "histograms": pl.concat(histograms),
+        "level_estimates": pl.concat(levels),
+        "budgets": declared(BUDGETS, plan.budgets(None)),
+    }
     publish.fn(run, 2000, {**tables, **(more or {})}, verdicts or (PASSED,))
     return home, run.release_id
