@@ -48,6 +48,23 @@ class Table(Model):
     csv: Csv = Csv()
 
 
+class Holdings(Table):
+    """Which user has which item, one row each (`path`), or a folder of reports that clients perturbed (`reports`)."""
+
+    path: Text | None = None  # type: ignore[assignment]  # a folder of reports takes its place
+    reports: Text | None = None
+    user: Text = "user"
+    item: Text = "item"
+    unknown: Literal["refuse", "ignore"] = "refuse"
+    max_left_out: MaxLeftOut = MOST_LEFT_OUT
+
+    @model_validator(mode="after")
+    def _placed(self) -> Self:
+        if (self.path is None) == (self.reports is None):
+            raise ValueError("needs either path (raw rows) or reports (a folder of what clients sent)")
+        return self
+
+
 class Source(Model):
     """A file of raw rows (`path`), or a folder of reports that clients perturbed themselves (`reports`)."""
 

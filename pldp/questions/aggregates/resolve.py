@@ -26,6 +26,7 @@ def release_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: s
         questions=(question,),
         expected_users=question.expected_users,
         minimum_users=question.minimum_users,
+        perturbed_by="vault" if spec.source.reports is None else "clients",
     )
 
 

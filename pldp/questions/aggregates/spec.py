@@ -14,7 +14,7 @@ from pldp.spec.levels import ExpectedUsers, Spend, is_whole
 from pldp.spec.release import Gates, Intervals, Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
-from pldp.spec.source import MOST_LEFT_OUT, Csv, MaxLeftOut, Table
+from pldp.spec.source import Csv, Holdings, Table
 
 KIND = "aggregates"
 MAX_ATTRIBUTES = 200
@@ -30,16 +30,11 @@ Unit = Literal["item", "occurrence"]
 """What budgets protect; different units are never added."""
 
 
-class Items(Table):
+class Items(Holdings):
     """Which user has which item, one row each; an empty item says that the user has none."""
 
-    user: Text = "user"
-    item: Text = "item"
     count: Text | None = None
     profile: Text | None = None
-    unknown: Literal["refuse", "ignore"] = "refuse"
-    reports: None = None
-    max_left_out: MaxLeftOut = MOST_LEFT_OUT
 
 
 class CatalogueFile(Model):
@@ -141,7 +136,11 @@ class AggregatesSpec(Model):
 
     def files(self) -> list[str]:
         """Everything whose content makes another release; the source first."""
-        return [self.source.path, self.catalogue.path, *([] if self.users is None else [self.users.path])]
+        return [
+            self.source.path or self.source.reports or "",
+            self.catalogue.path,
+            *([] if self.users is None else [self.users.path]),
+        ]
 
     def public_tables(self) -> dict[str, CatalogueFile]:
         """Files that the plan follows from, by the field that names them."""
@@ -203,9 +202,12 @@ class AggregatesSpec(Model):
             raise ValueError(
                 "default is required with several profiles: whose is a user who states none? The strictest"
             )
+        if self.source.reports is not None and (self.users is not None or self.source.profile is not None):
+            raise ValueError("source.reports takes no profile and no users: every report names its profile")
         if self.users is not None and self.source.profile is not None:
             raise ValueError("profiles stand either in users or in the source's column profile, not in both")
-        if len(self.profiles) > 1 and self.users is None and self.source.profile is None:
+        placed = self.users is not None or self.source.profile is not None or self.source.reports is not None
+        if len(self.profiles) > 1 and not placed:
             raise ValueError("several profiles need users (a table of who has which) or source.profile (a column)")
         shares = self.expected.profiles
         if shares is not None:

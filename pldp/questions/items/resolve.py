@@ -50,12 +50,18 @@ def make_plan(spec: ItemsSpec, items: tuple[str, ...], sensitivity: tuple[int, .
 
 def make_release(spec: ItemsSpec, question: Items) -> Plan:
     """The plan of a release that asks for items and nothing else."""
+    if spec.source.reports is not None and question.phases > 1:
+        raise ValueError(
+            "source.reports: with protocol sampling the second half of the people is asked what the first half's reports "
+            "tell, so their reports cannot lie there together. Set itemsets.length: 1, or protocol: bounded"
+        )
     return Plan(
         name=spec.name,
         total=spec.bound,
         questions=(question,),
         expected_users=spec.expected.users,
         minimum_users=spec.gates.minimum_users,
+        perturbed_by="vault" if spec.source.reports is None else "clients",
     )
 
 

@@ -16,7 +16,7 @@ from pldp.spec.levels import Expected, Shares, Spend, check_choices, check_share
 from pldp.spec.release import Gates, Intervals, Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
-from pldp.spec.source import MOST_LEFT_OUT, MaxLeftOut, Table
+from pldp.spec.source import Holdings, Table
 
 KIND = "items"
 MAX_ITEMS = 50_000
@@ -28,18 +28,13 @@ ALL = "all"
 """The one level of a release in which users have no choice."""
 
 
-class Holdings(Table):
+class Rows(Holdings):
     """Which user has which item, one row each, in any order; an empty item says that the user has none.
 
     An item counts once however often a user has it.
     """
 
-    user: Text = "user"
-    item: Text = "item"
     level: Text | None = None
-    unknown: Literal["refuse", "ignore"] = "refuse"
-    reports: None = None
-    max_left_out: MaxLeftOut = MOST_LEFT_OUT
 
 
 class ItemList(Table):
@@ -171,7 +166,7 @@ class ItemsSpec(Model):
     name: Name
     title: Label = None
     description: Description = None
-    source: Holdings
+    source: Rows
     items: Items
     labels: Labels = None
     holds: Literal["many", "one"] = "many"
@@ -195,7 +190,11 @@ class ItemsSpec(Model):
 
     def files(self) -> list[str]:
         """Everything whose content makes another release; the source first."""
-        return [self.source.path, *(one.path for one in self.public_tables().values()), *_path(self.users)]
+        return [
+            self.source.path or self.source.reports or "",
+            *(one.path for one in self.public_tables().values()),
+            *_path(self.users),
+        ]
 
     def public_tables(self) -> dict[str, ItemList | Scores]:
         """Files that the plan follows from, by the field that names them; scores are for evaluations."""
@@ -255,6 +254,10 @@ class ItemsSpec(Model):
             raise ValueError("budget.bound goes with protocol: aprr; others keep the total exactly")
         choices = self.levels.choices
         placed = (self.source.level is not None) + (self.users is not None and self.users.level is not None)
+        if self.source.reports is not None:
+            if placed or self.users is not None:
+                raise ValueError("source.reports takes no level and no users: the folders name the levels")
+            placed = 1
         if placed > 1:
             raise ValueError("levels stand either in users.level or in source.level, not in both")
         if len(choices) > 1 and not placed:
