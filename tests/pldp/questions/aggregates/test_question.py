@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from pldp.channels.randomness import Keystream
+from pldp.questions.aggregates.gates import totals_true
 from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.aggregates.reports import FARTHEST
 from pldp.questions.aggregates.resolve import release_plan
@@ -33,7 +35,7 @@ from tests.pldp.questions.aggregates.people import (
     vault,
 )
 from tests.pldp.questions.aggregates.world import ATTRIBUTES, SPEC, films, plan, spec
-from tests.pldp.world import z_bound
+from tests.pldp.world import ALPHA, z_bound
 
 N_USERS = 40_000
 EDGES = (0, 15_000, 15_000, 31_000)
@@ -130,7 +132,7 @@ def test_totals_are_unbiased_through_all_stages(seed: int) -> None:
     assert list(zip(table["provider"], table["attribute"], strict=True)) == [
         (provider, attribute) for provider in ("shop", "ads") for attribute in ATTRIBUTES
     ]
-    assert failed(question.gates(evidence(question, result, N_USERS, truth))) == set()
+    assert failed(question.gates(evidence(question, result, N_USERS))) == set()
 
 
 def error_scores(drawing: Aggregates, assuming: Aggregates, seed: int) -> np.ndarray:
@@ -244,9 +246,9 @@ def test_a_share_of_nearly_nothing_is_null(seed: int) -> None:
     assert table["share_error"][3:] == [None] * 3
 
 
-def test_gates_pass_and_each_can_fail(seed: int) -> None:
+def test_gates_pass_and_each_can_fail() -> None:
     question, rows = plan(), vault(600)
-    result = conclude(question, draw(question, [rows], seed))
+    result = conclude(question, draw(question, [rows], 7))
     good = evidence(question, result, 600, question.truth(reader([rows]), result))
     names = [gate.name for gate in question.gates(good)]
     assert failed(question.gates(good)) == set()
@@ -279,6 +281,17 @@ def test_gates_pass_and_each_can_fail(seed: int) -> None:
         assert failed(question.gates(broken)) == {name}
     infinite = {**rows_published, "ci_high": [float("inf"), *rows_published["ci_high"][1:]]}
     assert failed(question.gates(replace(good, tables={"aggregates": infinite}))) == {"errors_usable"}
+
+
+def test_the_gate_against_the_truth_refuses_as_seldom_as_it_says(seed: int) -> None:
+    """A hundred evaluations: each is refused with a probability of 1 % at most."""
+    question, rows = plan(), vault(600)
+    truth = np.array(true_totals(rows))
+    gates = [
+        totals_true(question, conclude(question, draw(question, [rows], 100 * seed + i)), truth) for i in range(100)
+    ]
+    assert {gate.false_alarm for gate in gates} == {0.01}
+    assert sum(len(failed([gate])) for gate in gates) <= binom.isf(ALPHA, 100, 0.01)
 
 
 def test_the_gate_against_the_truth_catches_reports_without_their_noise_law(seed: int) -> None:
