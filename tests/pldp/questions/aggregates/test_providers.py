@@ -9,6 +9,7 @@ from pldp.channels.exact import exp_below, log_above, within
 from pldp.questions.aggregates.budgets import profile_ticks
 from pldp.questions.aggregates.objectives import MAE
 from pldp.questions.aggregates.providers import Provider, Service, serve
+from pldp.questions.aggregates.statement import statement
 from tests.pldp.questions.aggregates.world import catalogue, plan
 
 ITEMS = [[1, 0, 1], [0, 1, 1], [1, 1, 0]]
@@ -52,7 +53,7 @@ def test_providers_who_pool_add_up() -> None:
     for profile, planned in enumerate(question.profiles):
         pairs = zip(known.attribute_ratios(profile), unknown.attribute_ratios(profile), planned.budgets, strict=True)
         assert all(within(a * b, 2 * budget) for a, b, budget in pairs)
-    assert [spent["exact_epsilon"] for spent in question.statement()["pooled_attributes"]] == [
+    assert [spent["exact_epsilon"] for spent in statement(question)["pooled_attributes"]] == [
         max(log_above(known.attribute_ratios(p)[j] * unknown.attribute_ratios(p)[j]) for p in range(2))
         for j in range(len(question.attributes))
     ]
