@@ -205,7 +205,7 @@ def test_an_epsilon_that_tells_nothing_names_its_provider(epsilon: str) -> None:
         ({"expected": {"profiles": {"brave": 1}}}, "not declared: brave"),
         ({"expected": {"profiles": {"open": "1/2"}}}, "sum to 1"),
         ({"intervals": {"target": "population"}}, "must be users"),
-        ({"schedule": {"cron": "0 0 * * *"}}, "Extra inputs"),
+        ({"schedul": {"cron": "0 0 * * *"}}, "Extra inputs"),
     ],
 )
 def test_a_spec_that_breaks_a_rule(sections: dict[str, Any], message: str) -> None:

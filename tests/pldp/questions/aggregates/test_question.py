@@ -16,7 +16,7 @@ from pldp.channels.randomness import Keystream
 from pldp.questions.aggregates.gates import totals_true
 from pldp.questions.aggregates.losses import loss_rows
 from pldp.questions.aggregates.predict import error_rows, predictions
-from pldp.questions.aggregates.question import Aggregates
+from pldp.questions.aggregates.question import NUMBER_CELLS, Aggregates
 from pldp.questions.aggregates.reports import FARTHEST
 from pldp.questions.aggregates.resolve import release_plan
 from pldp.questions.aggregates.statement import statement
@@ -405,5 +405,5 @@ def test_beside_other_questions_the_choice_has_another_column() -> None:
     )
     assert list(mine) == list(usual)
     assert all(np.array_equal(mine[name], usual[name]) for name in usual)
-    assert question.cells == 8 * len(SPEC["attributes"])
+    assert question.cells == NUMBER_CELLS * len(SPEC["attributes"])
     assert question.granted == question.worst_total == sum(epsilon for _, epsilon in question.spends())
