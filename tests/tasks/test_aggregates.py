@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from pldp.tasks.aggregates.file import load_aggregates
 from pldp.tasks.aggregates.ingest import ingest_items
 from pldp.tasks.aggregates.perturb import perturb_aggregates, read_rows, true_rows, true_sums
 from pldp.tasks.aggregates.run import AggregatesRun
-from pldp.tasks.aggregates.tables import BASELINE, BOUND, aggregate_rows, item_budget_rows, loss_rows
+from pldp.tasks.aggregates.tables import aggregate_rows
 from pldp.tasks.aggregates.totals import ItemTally, add_up_items, count_aggregates, estimate_aggregates
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import Ingested
@@ -226,77 +226,6 @@ def test_a_release_never_reads_the_truth(tmp_path: Path) -> None:
     run, _ = opened(world(tmp_path, 50), tmp_path / "home")
     with pytest.raises(Exception, match="true_sums failed"):
         true_sums.fn(run, 1)
-
-
-def test_budget_rows(drawn: Drawn) -> None:
-    rows = item_budget_rows(drawn.run.plan, drawn.sums)
-    assert rows.height == 2 * 2 * 3
-    assert set(rows["unit"]) == {"occurrence"}
-    assert (rows["exact_epsilon"] <= rows["nominal_epsilon"]).all()
-    own = rows.filter(provider="ads", level="shy")
-    assert own["nominal_epsilon"].to_list() == [1, 0.5, 0.1]
-    assert own["n_users"][0] == int((make_users(600)["profile"] == "shy").sum())
-
-
-def test_the_optimum_lies_between_baseline_and_bound(drawn: Drawn) -> None:
-    rows = loss_rows(drawn.run.plan)
-    assert rows.height == 2 * 2 * 3
-    ads = {row["way"]: row for row in rows.filter(provider="ads", profile="shy").to_dicts()}
-    assert ads[BOUND]["mae"] < ads["mae"]["mae"] < ads[BASELINE]["mae"]
-    assert ads[BASELINE]["kl"] == pytest.approx(0, abs=1e-3)
-    assert ads["mae"]["kl"] > 0
-
-
-def test_gates_pass_and_each_can_fail(drawn: Drawn) -> None:
-    from pldp.expectations.gates_aggregates import ItemEvidence, aggregate_gates
-    from pldp.expectations.runner import run_gates
-
-    plan, ingested = drawn.run.plan, drawn.ingested
-    truth, _ = true_sums.fn(drawn.run, ingested.partitions)
-    good = ItemEvidence(
-        plan=plan,
-        n_users=ingested.n_users,
-        partitions=ingested.partitions,
-        tallies=drawn.tallies,
-        sums=drawn.sums,
-        rows=drawn.rows.to_pandas(),
-        truth=truth,
-    )
-    assert all(verdict.passed for verdict in run_gates(aggregate_gates(good)))
-    tight = plan.profiles[1].model_copy(update={"budgets": (Fraction(1), Fraction(1, 2), Fraction(1, 10**6))})
-    poor = plan.providers[1].model_copy(update={"epsilon": Fraction(1, 4)})
-    slack = poor.services[0].model_copy(update={"residual": 2e-8})
-    far = replace(drawn.sums["ads"], reports=drawn.sums["ads"].reports + 100_000)
-    broken = {
-        "attribute_epsilon": replace(good, plan=plan.model_copy(update={"profiles": (plan.profiles[0], tight)})),
-        "overall_epsilon": replace(good, plan=plan.model_copy(update={"providers": (plan.providers[0], poor)})),
-        "pooled_epsilon": replace(
-            good,
-            plan=plan.model_copy(
-                update={"providers": tuple(p.model_copy(update={"epsilon": Fraction(1, 9)}) for p in plan.providers)}
-            ),
-        ),
-        "optimal": replace(
-            good,
-            plan=plan.model_copy(
-                update={
-                    "providers": (
-                        plan.providers[0],
-                        plan.providers[1].model_copy(update={"services": (slack, slack)}),
-                    )
-                }
-            ),
-        ),
-        "errors_usable": replace(good, rows=good.rows.assign(standard_error=0.0)),
-        "totals_complete": replace(good, rows=good.rows.iloc[1:]),
-        "partitions_once": replace(good, tallies=(*drawn.tallies, drawn.tallies[0])),
-        "everyone_counted": replace(good, n_users=601),
-        "enough_users": replace(good, plan=plan.model_copy(update={"minimum_users": 601})),
-        "totals_true": replace(good, sums={**drawn.sums, "ads": far}),
-    }
-    for name, evidence in broken.items():
-        failed = {verdict.gate for verdict in run_gates(aggregate_gates(evidence)) if not verdict.passed}
-        assert name in failed, name
 
 
 CATALOGUE = "item,attribute,weight\n"

@@ -122,18 +122,18 @@ def allocate(catalogue: Catalogue, budgets: Units, epsilon: int, objective: Obje
     most = caps(catalogue, budgets)
     if catalogue.separable:
         # One attribute a row: the rows are further bounds on single attributes, and the loss falls in every x.
-        found = Allocation(np.minimum(most, epsilon // catalogue.sensitivity), *np.zeros((2, len(most))))
+        best = Allocation(np.minimum(most, epsilon // catalogue.sensitivity), *np.zeros((2, len(most))))
     else:
         profiles, index = distinct_profiles(most)
         once = _allocate(catalogue, profiles, epsilon, objective)
-        found = Allocation(once.ticks[index], once.residual[index], once.gap[index], once.steps)
-    if found.ticks.min(initial=LEAST_TICKS) < LEAST_TICKS:
-        column = int(np.argmin(found.ticks.min(axis=0)))
+        best = Allocation(once.ticks[index], once.residual[index], once.gap[index], once.steps)
+    if best.ticks.min(initial=LEAST_TICKS) < LEAST_TICKS:
+        column = int(np.argmin(best.ticks.min(axis=0)))
         raise EpsilonTooSmall(
             f"epsilon leaves less than 2^-32 for a grid unit of {catalogue.attributes[column]}, noise without any "
             "signal: raise it, or leave the attribute or the provider out"
         )
-    return found
+    return best
 
 
 def _allocate(catalogue: Catalogue, most: Units, epsilon: int, objective: Objective) -> Allocation:

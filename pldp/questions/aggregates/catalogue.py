@@ -14,7 +14,7 @@ Units = NDArray[np.int64]
 
 _CHUNK_ITEMS = 1 << 16  # rows made dense at a time: 16 MB at 30 attributes
 _LARGEST_UNITS = 1 << 20
-_LEVELS = 64  # thresholds of one attribute kept as bit sets; finer weights are compared row by row
+_MOST_THRESHOLDS = 64  # thresholds of one attribute kept as bit sets; finer weights are compared row by row
 _WIDEST_CODE = 1 << 62
 
 
@@ -193,23 +193,23 @@ def maximal_rows(rows: Units) -> Units:
     larger = np.searchsorted(-totals, -totals, side="left")  # how many rows have a larger sum
     thresholds = [_thresholds(column) for column in rows.T]
     reach = [
-        np.stack([np.packbits(column >= level) for level in levels])
-        for column, levels in zip(rows.T, thresholds, strict=True)
+        np.stack([np.packbits(column >= threshold) for threshold in known])
+        for column, known in zip(rows.T, thresholds, strict=True)
     ]
     codes = np.stack(
-        [np.searchsorted(levels, column, side="right") - 1 for column, levels in zip(rows.T, thresholds, strict=True)],
+        [np.searchsorted(known, column, side="right") - 1 for column, known in zip(rows.T, thresholds, strict=True)],
         axis=1,
     )
-    exact = all(levels.size == np.unique(column).size for column, levels in zip(rows.T, thresholds, strict=True))
+    exact = all(known.size == np.unique(column).size for column, known in zip(rows.T, thresholds, strict=True))
     maximal = np.ones(len(rows), dtype=bool)
     for index, row in enumerate(rows):
         prefix = int(larger[index])
         if not prefix:
             continue
         stop = -(-prefix // 8)
-        own = np.flatnonzero(row)
-        covering = reach[own[0]][codes[index, own[0]], :stop].copy()
-        for column in own[1:]:
+        first, *others = np.flatnonzero(row)
+        covering = reach[first][codes[index, first], :stop].copy()
+        for column in others:
             covering &= reach[column][codes[index, column], :stop]
         if prefix % 8:
             covering[-1] &= 0xFF << (8 - prefix % 8) & 0xFF
@@ -226,7 +226,7 @@ def maximal_rows(rows: Units) -> Units:
 def _thresholds(column: Units) -> Units:
     """All values of a column, or at most 64 of them evenly spread; the smallest is always there."""
     values = np.unique(column)
-    if values.size <= _LEVELS:
+    if values.size <= _MOST_THRESHOLDS:
         return values
-    spread: Units = values[np.linspace(0, values.size - 1, _LEVELS).astype(np.intp)]
+    spread: Units = values[np.linspace(0, values.size - 1, _MOST_THRESHOLDS).astype(np.intp)]
     return spread

@@ -23,8 +23,8 @@ def noise_tails(distance: Units, spend: Floats, users: Units) -> Floats:
     theta = shares[:, None] * x.min(axis=0)
     # Σ_p n_p log E e^{θZ}, as (θ, attribute).
     growth = np.zeros_like(theta)
-    for own, size in zip(x, n, strict=True):
-        log = 2 * np.log(-np.expm1(-own)) - np.log(-np.expm1(theta - own)) - np.log(-np.expm1(-theta - own))
+    for spends, size in zip(x, n, strict=True):
+        log = 2 * np.log(-np.expm1(-spends)) - np.log(-np.expm1(theta - spends)) - np.log(-np.expm1(-theta - spends))
         growth += size * log
     exponent = (growth - theta * np.abs(distance)).min(axis=0)
     bound: Floats = np.minimum(1.0, 2 * np.exp(np.minimum(exponent, 0.0)))

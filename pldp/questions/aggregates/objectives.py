@@ -39,11 +39,11 @@ class Objective:
         """Weights (profile × attribute) for x in budgets per grid unit; `caps` are t_j/Δ_j in the same."""
         if self.relative:
             return caps
-        own = np.ones(caps.shape[1]) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
-        if own.size != caps.shape[1]:
+        weights = np.ones(caps.shape[1]) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        if weights.size != caps.shape[1]:
             raise ValueError(f"objective.weights must be one for each of the {caps.shape[1]} attributes")
         spread = np.array([float(step) for step in grid]) ** self.power
-        return np.broadcast_to(own * spread, caps.shape)
+        return np.broadcast_to(weights * spread, caps.shape)
 
 
 MAE = Objective("mae", 1.0)

@@ -120,8 +120,8 @@ class AggregatesPlan(Frozen):
     def least_profile(self) -> str | None:
         """The profile that allows least on every attribute; None where there is no such one."""
         least = [min(column) for column in zip(*(profile.budgets for profile in self.profiles), strict=True)]
-        found = [profile.name for profile in self.profiles if list(profile.budgets) == least]
-        return self.default if self.default in found else next(iter(found), None)
+        names = [profile.name for profile in self.profiles if list(profile.budgets) == least]
+        return self.default if self.default in names else next(iter(names), None)
 
     def worst_ratio(self, provider: str) -> Fraction:
         """The exact worst ratio of the profile that tells this provider most."""
@@ -129,7 +129,10 @@ class AggregatesPlan(Frozen):
 
     @cached_property
     def pooled_ratio(self) -> Fraction:
-        """The exact worst ratio towards all providers together, of the profile that tells them most."""
+        """The exact worst ratio towards all providers together, of the profile that tells them most.
+
+        Noises are independent, so ratios multiply. Each provider's worst item is taken: a bound where these differ.
+        """
         by_profile = zip(*(mechanism.overall_ratios for mechanism in self.mechanisms.values()), strict=True)
         return max(math.prod(ratios, start=Fraction(1)) for ratios in by_profile)
 

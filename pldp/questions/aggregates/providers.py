@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pldp.channels.exact import within
 from pldp.questions.aggregates.budgets import Allocation, EpsilonTooSmall, allocate, share_spends, to_ticks
 from pldp.questions.aggregates.catalogue import Catalogue, Units
 from pldp.questions.aggregates.objectives import Objective
@@ -37,19 +35,6 @@ class Service:
     mechanism: Mechanism
 
 
-@dataclass(frozen=True)
-class Spend:
-    """Exact worst ratios e^ε of one profile: per attribute, and of everything together."""
-
-    attributes: tuple[Fraction, ...]
-    overall: Fraction
-
-    def within(self, budgets: Sequence[Fraction], epsilon: Fraction) -> bool:
-        """Whether both promises are kept: every attribute's own budget and the overall one."""
-        each = zip(self.attributes, budgets, strict=True)
-        return within(self.overall, epsilon) and all(within(ratio, budget) for ratio, budget in each)
-
-
 def serve(
     catalogue: Catalogue, budgets: Units, providers: Sequence[Provider], objective: Objective
 ) -> dict[str, Service]:
@@ -67,20 +52,3 @@ def serve(
         provider.name: Service(provider, allocation, Mechanism(catalogue, allocation.ticks))
         for provider, allocation in zip(providers, share_spends(allocations), strict=True)
     }
-
-
-def spend(mechanism: Mechanism, profile: int) -> Spend:
-    return Spend(mechanism.attribute_ratios(profile), mechanism.overall_ratios[profile])
-
-
-def pooled_spend(services: Sequence[Service], profile: int) -> Spend:
-    """What providers learn who pool their reports on one user: noises are independent, so ratios multiply and ε adds.
-
-    The overall ratio takes each provider's worst item, an upper bound where these differ. An attribute's budget t_j
-    holds towards each provider by itself; towards m that collude it is m·t_j.
-    """
-    alone = [spend(service.mechanism, profile) for service in services]
-    attributes = tuple(
-        math.prod(column, start=Fraction(1)) for column in zip(*(one.attributes for one in alone), strict=True)
-    )
-    return Spend(attributes, math.prod((one.overall for one in alone), start=Fraction(1)))

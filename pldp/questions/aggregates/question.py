@@ -108,8 +108,10 @@ class Aggregates(AggregatesPlan, Question):
         return {name: tallies[path] for path, name in self._providers.items()}
 
     def combine(self, method: str, tallies: Tallies, reports: Reports) -> dict[str, Totals]:
-        sums = self._sums(tallies).items()
-        return {name: estimate_totals(own, self.mechanisms[name], self.confidence) for name, own in sums}
+        return {
+            name: estimate_totals(sums, self.mechanisms[name], self.confidence)
+            for name, sums in self._sums(tallies).items()
+        }
 
     def conclude(self, tallies: Tallies, estimates: Mapping[str, Any]) -> AggregatesResult:
         return AggregatesResult(self._sums(tallies), estimates[ANSWER])

@@ -113,21 +113,21 @@ class Mechanism:
         log = np.array([math.log1p(fixed_excess(one.fixed_ratio)) for one in laws])
         items = [[(int(column), int(row[column])) for column in np.flatnonzero(row)] for row in rows]
         powers: dict[tuple[int, int], int] = {}
-        found = []
-        for own in law:
+        worst_ratios = []
+        for numbers in law:
             # Only rows whose logarithm comes within 1e-9 of the largest can be the worst; a double errs by 1e-14.
-            logs = rows @ log[own]
+            logs = rows @ log[numbers]
             worst = 0
             for item in np.flatnonzero(logs >= logs.max() * (1 - 1e-9)).tolist():
                 product = 1 << FIXED_BITS
                 for column, units in items[item]:
-                    key = int(own[column]), units
+                    key = int(numbers[column]), units
                     if key not in powers:
                         powers[key] = laws[key[0]].shift_ratio(units)
                     product = fixed_product(product, powers[key])
                 worst = max(worst, product)
-            found.append(fixed_to_ratio(worst))
-        return tuple(found)
+            worst_ratios.append(fixed_to_ratio(worst))
+        return tuple(worst_ratios)
 
     def perturb(self, aggregates: Units, profiles: NDArray[np.integer], stream: Keystream) -> Units:
         """Aggregates (user × attribute, grid units) with fresh noise; `profiles` says which profile a user has."""
@@ -159,11 +159,11 @@ class Mechanism:
 
     def _sizes(self, law: Laws, stream: Keystream) -> Units:
         digits, tails, places = self._tables
-        own = places.take(law)
+        n_digits = places.take(law)
         # Sorted by the number of digits, the cells that have one more are those from `first` on.
-        order = np.argsort(own, kind="stable")
+        order = np.argsort(n_digits, kind="stable")
         law = law[order]
-        first = np.cumsum(np.bincount(own, minlength=len(digits) + 1))
+        first = np.cumsum(np.bincount(n_digits, minlength=len(digits) + 1))
         size = np.zeros(law.size, dtype=np.int64)
         for place in range(len(digits) - 1, -1, -1):
             part = size[first[place] :]

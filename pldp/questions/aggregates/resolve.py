@@ -38,8 +38,8 @@ def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str)
     budgets = profile_ticks(counted, stated)
     turns = [Fraction(int(turn), 1 << TICK_BITS) for turn in turning_point(counted, budgets)]
     objective = _objective(spec)
-    asked = [Provider(name, provider.epsilon) for name, provider in spec.providers.items()]
-    services = serve(counted, budgets, asked, objective)
+    providers = [Provider(name, provider.epsilon) for name, provider in spec.providers.items()]
+    services = serve(counted, budgets, providers, objective)
     ticks = np.unique(np.concatenate([service.allocation.ticks for service in services.values()])).tolist()
     return Aggregates(
         name=spec.name,

@@ -175,11 +175,11 @@ def _newton(state: _State, rows: Floats, pairs: Floats, power: float) -> None:
     theta, phi, steep = state.price / state.slack, state.rent / state.room, state.scale * state.z
     matrix = product(theta, pairs).reshape(len(share), rows.shape[1], -1)
     diagonal = np.arange(rows.shape[1])
-    own = (power + 1) * share + state.z**2 * phi
-    jacobi = 1 / np.sqrt(steep**2 * matrix[:, diagonal, diagonal] + own)
+    curvature = (power + 1) * share + state.z**2 * phi
+    jacobi = 1 / np.sqrt(steep**2 * matrix[:, diagonal, diagonal] + curvature)
     matrix *= (steep * jacobi)[:, :, None]
     matrix *= (steep * jacobi)[:, None, :]
-    matrix[:, diagonal, diagonal] += own * jacobi**2 + _RIDGE
+    matrix[:, diagonal, diagonal] += curvature * jacobi**2 + _RIDGE
 
     miss, miss_cap = 1 - product(steep, rows.T) - state.slack, state.top - state.z - state.room
     wanted, wanted_cap = state.kappa * aims / state.slack, state.kappa * share / state.room

@@ -89,7 +89,7 @@ class Weighted(Model):
         return self
 
 
-class ExpectedItems(ExpectedUsers):
+class ExpectedProfiles(ExpectedUsers):
     profiles: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
 
 
@@ -127,7 +127,7 @@ class AggregatesSpec(Model):
     users: Users | None = None
     count: Count = "occurrence"
     objective: Loss = "mae"
-    expected: ExpectedItems = ExpectedItems()
+    expected: ExpectedProfiles = ExpectedProfiles()
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()
@@ -226,9 +226,9 @@ class AggregatesSpec(Model):
         return self
 
 
-def _same(field: str, found: set[str], declared: set[str]) -> None:
+def _same(field: str, named: set[str], declared: set[str]) -> None:
     """Every attribute and no other."""
-    unknown, missing = sorted(found - declared), sorted(declared - found)
+    unknown, missing = sorted(named - declared), sorted(declared - named)
     if unknown:
         raise ValueError(f"{field} names attributes that attributes does not have: {', '.join(unknown)}")
     if missing:

@@ -89,10 +89,10 @@ def _provider(plan: AggregatesPlan, provider: ProviderPlan) -> dict[str, Any]:
                 "turning_point": float_above(service.turning_point),
                 "attributes": [
                     {"attribute": name, "nominal_epsilon": float_above(budget), "exact_epsilon": spent}
-                    for name, budget, spent in zip(plan.attributes, profile.budgets, own, strict=True)
+                    for name, budget, spent in zip(plan.attributes, profile.budgets, spends, strict=True)
                 ],
             }
-            for number, (profile, service, own) in enumerate(listed)
+            for number, (profile, service, spends) in enumerate(listed)
         ],
     }
 

@@ -46,11 +46,6 @@ class Totals:
     ci_high: Floats
     n_users: int
 
-    @property
-    def mean(self) -> Floats:
-        """Per user."""
-        return self.total / self.n_users
-
     def shares(self) -> tuple[Floats, Floats]:
         """Each attribute's share of all totals and its standard error, to first order in the noise.
 
@@ -85,13 +80,3 @@ def estimate_totals(sums: Sums, mechanism: Mechanism, confidence: float = 0.95) 
     error = np.sqrt(sums.users @ mechanism.variance) * grid
     reach = float(norm.isf((1 - confidence) / 2)) * error
     return Totals(total, error, total - reach, total + reach, sums.n_reports)
-
-
-def bounded_counts(counts: Units, cap: int) -> Units:
-    """How often a user has each item, at most `cap` times: what an item as the unit of protection needs.
-
-    Towards the unit "one occurrence" no bound is needed: an occurrence moves the aggregates by the item's row once.
-    """
-    if cap < 1:
-        raise ValueError(f"the cap of an item's count must be at least 1 (got {cap})")
-    return np.minimum(counts, cap)

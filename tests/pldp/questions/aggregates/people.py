@@ -49,6 +49,7 @@ class Files:
     """Committed reports, in memory: by the path of their sheet, one file per partition."""
 
     by_sheet: Mapping[str, Sequence[Columns]]
+    adapted: None = field(default=None)
     reference: None = field(default=None)
 
     def columns(self, sheet: Sheet) -> Iterator[Columns]:

@@ -17,7 +17,7 @@ from pldp.questions.aggregates.checks import noise_tails
 from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.aggregates.solver import solve
 from pldp.questions.aggregates.spec import AggregatesSpec
-from pldp.questions.aggregates.statement import aggregates_statement
+from pldp.questions.aggregates.statement import statement
 from tests.pldp.questions.aggregates.world import plan, spec
 
 
@@ -72,7 +72,7 @@ def test_above_the_turning_point_every_budget_is_spent_whole() -> None:
 
 def test_the_statement_adds_providers_up() -> None:
     found = plan()
-    told = aggregates_statement(found, "films-1", 7)
+    told = statement(found)
     assert told["worst_total"]["nominal_epsilon"] == 2.5
     assert told["worst_total"]["exact_epsilon"] <= 2.5
     assert "pool" in told["worst_total"]["meaning"]
@@ -81,9 +81,7 @@ def test_the_statement_adds_providers_up() -> None:
     assert any("which profile a user chose" in line for line in told["public"])
     shares = [own["exact_epsilon"] for own in told["pooled_attributes"]]
     assert all(share <= 2 * 1 + 1e-12 for share in shares), "two providers, each with at most t_j"
-    assert (
-        "only provider" in aggregates_statement(plan(providers={"a": {"epsilon": 1}}), "x", 7)["worst_total"]["meaning"]
-    )
+    assert "only provider" in statement(plan(providers={"a": {"epsilon": 1}}))["worst_total"]["meaning"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +94,7 @@ def test_the_statement_adds_providers_up() -> None:
 def test_an_occurrence_is_a_unit_of_its_own(count: Any, unit: str, words: str, neighbours: str) -> None:
     found = plan(count=count)
     assert (found.unit, found.protected) == (unit, words)
-    told = aggregates_statement(found, "films-1", 7)
+    told = statement(found)
     assert told["unit"] == unit
     assert neighbours in told["neighbours"]
     assert told["replacing"].startswith(f"{words} for another")
@@ -104,7 +102,7 @@ def test_an_occurrence_is_a_unit_of_its_own(count: Any, unit: str, words: str, n
     assert told["worst_total"]["meaning"].startswith(f"{words} more or less, towards all providers together")
     assert "who took part" in told["public"][0]
     assert "no neighbours" in told["public"][0]
-    assert f"the unit is {words}:" in told["assumptions"][1]
+    assert f"the unit is {words}:" in told["assumptions"][0]
 
 
 def test_the_statement_says_whether_the_default_is_the_strictest() -> None:
@@ -112,18 +110,18 @@ def test_the_statement_says_whether_the_default_is_the_strictest() -> None:
     for default, least in (("shy", True), ("open", False)):
         found = plan(default=default)
         assert found.least_profile == "shy"
-        told = aggregates_statement(found, "x", 7)["default_profile"]
+        told = statement(found)["default_profile"]
         assert told == {"profile": default, "allows_least": least}
     crossed = {"a": {"drama": 1, "comedy": 2, "war": 1}, "b": {"drama": 2, "comedy": 1, "war": 1}}
     mixed = plan(profiles=crossed, default="a")
     assert mixed.least_profile is None
-    assert not aggregates_statement(mixed, "x", 7)["default_profile"]["allows_least"]
+    assert not statement(mixed)["default_profile"]["allows_least"]
 
 
 def test_a_statement_lists_few_profiles_and_the_worst_of_all() -> None:
     profiles = {f"p{i}": {"drama": 1, "comedy": f"{i + 1}/500", "war": 1} for i in range(120)}
     found = plan(profiles=profiles, default="p0", providers={"ads": {"epsilon": 9}})
-    told = aggregates_statement(found, "x", 7)
+    told = statement(found)
     (provider,) = told["providers"]
     assert told["n_profiles"] == 120
     assert [one["profile"] for one in provider["profiles"]] == [f"p{i}" for i in range(100)]
@@ -207,7 +205,7 @@ def test_an_epsilon_that_tells_nothing_names_its_provider(epsilon: str) -> None:
         ({"expected": {"profiles": {"brave": 1}}}, "not declared: brave"),
         ({"expected": {"profiles": {"open": "1/2"}}}, "sum to 1"),
         ({"intervals": {"target": "population"}}, "must be users"),
-        ({"schedule": {"cron": "0 0 * * *"}}, "Extra inputs"),
+        ({"schedul": {"cron": "0 0 * * *"}}, "Extra inputs"),
     ],
 )
 def test_a_spec_that_breaks_a_rule(sections: dict[str, Any], message: str) -> None:

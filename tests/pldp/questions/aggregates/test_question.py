@@ -10,15 +10,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from pldp.channels.randomness import Keystream
-from pldp.questions.aggregates.question import Aggregates
+from pldp.questions.aggregates.gates import totals_true
+from pldp.questions.aggregates.losses import loss_rows
+from pldp.questions.aggregates.predict import error_rows, predictions
+from pldp.questions.aggregates.question import NUMBER_CELLS, Aggregates
 from pldp.questions.aggregates.reports import FARTHEST
 from pldp.questions.aggregates.resolve import release_plan
+from pldp.questions.aggregates.statement import statement
 from pldp.questions.plan import Plan
 from pldp.questions.question import Columns
 from pldp.questions.rows import height
 from pldp.questions.shuffle import shuffle
+from pldp.tables.registry import published_table
 from tests.pldp.questions.aggregates.people import (
     Files,
     conclude,
@@ -33,7 +39,7 @@ from tests.pldp.questions.aggregates.people import (
     vault,
 )
 from tests.pldp.questions.aggregates.world import ATTRIBUTES, SPEC, films, plan, spec
-from tests.pldp.world import z_bound
+from tests.pldp.world import ALPHA, z_bound
 
 N_USERS = 40_000
 EDGES = (0, 15_000, 15_000, 31_000)
@@ -130,7 +136,7 @@ def test_totals_are_unbiased_through_all_stages(seed: int) -> None:
     assert list(zip(table["provider"], table["attribute"], strict=True)) == [
         (provider, attribute) for provider in ("shop", "ads") for attribute in ATTRIBUTES
     ]
-    assert failed(question.gates(evidence(question, result, N_USERS, truth))) == set()
+    assert failed(question.gates(evidence(question, result, N_USERS))) == set()
 
 
 def error_scores(drawing: Aggregates, assuming: Aggregates, seed: int) -> np.ndarray:
@@ -244,9 +250,9 @@ def test_a_share_of_nearly_nothing_is_null(seed: int) -> None:
     assert table["share_error"][3:] == [None] * 3
 
 
-def test_gates_pass_and_each_can_fail(seed: int) -> None:
+def test_gates_pass_and_each_can_fail() -> None:
     question, rows = plan(), vault(600)
-    result = conclude(question, draw(question, [rows], seed))
+    result = conclude(question, draw(question, [rows], 7))
     good = evidence(question, result, 600, question.truth(reader([rows]), result))
     names = [gate.name for gate in question.gates(good)]
     assert failed(question.gates(good)) == set()
@@ -281,12 +287,39 @@ def test_gates_pass_and_each_can_fail(seed: int) -> None:
     assert failed(question.gates(replace(good, tables={"aggregates": infinite}))) == {"errors_usable"}
 
 
+def test_the_gate_against_the_truth_refuses_as_seldom_as_it_says(seed: int) -> None:
+    """A hundred evaluations: each is refused with a probability of 1 % at most."""
+    question, rows = plan(), vault(600)
+    truth = np.array(true_totals(rows))
+    gates = [
+        totals_true(question, conclude(question, draw(question, [rows], 100 * seed + i)), truth) for i in range(100)
+    ]
+    assert {gate.false_alarm for gate in gates} == {0.01}
+    assert sum(len(failed([gate])) for gate in gates) <= binom.isf(ALPHA, 100, 0.01)
+
+
 def test_the_gate_against_the_truth_catches_reports_without_their_noise_law(seed: int) -> None:
     """Reports drawn at a tenth of the budgets look ten times too wrong."""
     question, rows = plan(), vault(2000)
     wrong = conclude(question, draw(louder(Fraction(1, 10)), [rows], seed))
     truth = question.truth(reader([rows]), wrong)
     assert "totals_true" in failed(question.gates(evidence(question, wrong, 2000, truth)))
+
+
+def test_rows_are_those_of_the_declared_tables(seed: int) -> None:
+    question = plan()
+    result = conclude(question, draw(question, [vault(600)], seed))
+    tables = {**question.tables(result), "budgets": question.budgets(result)}
+    assert tables.keys() == {"aggregates", "budgets"}
+    for name, rows in tables.items():
+        declared = {column.name: column for column in published_table(name).content}
+        assert rows.keys() <= declared.keys()
+        assert {column for column, one in declared.items() if not one.nullable} <= rows.keys()
+        assert all(None not in values for column, values in rows.items() if not declared[column].nullable)
+        keys = list(zip(*(rows[column] for column in published_table(name).key), strict=True))
+        assert len(set(keys)) == len(keys) == height(rows)
+    order = [column.name for column in published_table("aggregates").content]
+    assert list(tables["aggregates"]) == order
 
 
 def test_budget_rows() -> None:
@@ -308,7 +341,7 @@ def test_budget_rows() -> None:
 
 
 def test_the_optimum_lies_between_baseline_and_bound() -> None:
-    losses = plan().predictions().tables["losses"]
+    losses = loss_rows(plan())
     assert height(losses) == 2 * 3 * 2
     keys = zip(losses["provider"], losses["profile"], losses["spending"], strict=True)
     cell = {key: i for i, key in enumerate(keys)}
@@ -319,28 +352,28 @@ def test_the_optimum_lies_between_baseline_and_bound() -> None:
 
 
 def test_what_a_plan_foretells() -> None:
-    predicted = plan().predictions()
+    predicted = predictions(plan())
     assert predicted.assumptions == (
         "1,000 users; profiles: open 50%, shy 50%",
         "the unit is one occurrence of an item",
         "5 items of 5 kinds, 1 of which can bind",
     )
-    assert (predicted.target, plan().typical_errors()) == ("", {})
+    assert (plan().target, plan().typical_errors()) == ("", {}), "a total is no share"
     (note,) = predicted.notes
     assert note.startswith(
         "shop: epsilon 2 is at or above the turning point of shy (at most 1.6): every attribute gets"
     )
-    assert plan(providers={"ads": {"epsilon": "0.5"}}).predictions().notes == ()
+    assert predictions(plan(providers={"ads": {"epsilon": "0.5"}})).notes == ()
     errors = predicted.tables["errors"]
     assert [error / one for error, one in zip(errors["standard_error"], errors["one_user"], strict=True)] == (
         pytest.approx([1000**0.5] * 6)
     )
-    rich = plan(providers={"shop": {"epsilon": 9}}, default="open", count={"cap": 2}).predictions()
+    rich = predictions(plan(providers={"shop": {"epsilon": 9}}, default="open", count={"cap": 2}))
     assert rich.assumptions[1] == "the unit is one item, of whose occurrences at most 2 count"
     assert "default: open is not the profile of the least budgets (shy)" in rich.notes[0]
     assert "shop: epsilon 9 is at or above the turning point of 2 of 2 profiles" in rich.notes[1]
     profiles = {f"p{i}": {"drama": 1, "comedy": f"1/{i + 1}", "war": 0.1} for i in range(300)}
-    many = plan(profiles=profiles, default="p299").predictions()
+    many = predictions(plan(profiles=profiles, default="p299"))
     assert "p5 0.333% and 294 more" in many.assumptions[0]
 
 
@@ -348,16 +381,16 @@ def test_predicted_errors_are_those_of_the_expected_users() -> None:
     question = plan(expected={"users": 600, "profiles": {"open": "3/4", "shy": "1/4"}})
     rows = {**vault(600), "profile": np.repeat([0, 1], [450, 150]).astype(np.uint16)}
     published = question.tables(conclude(question, draw(question, [rows], 1)))["aggregates"]
-    assert question.predictions().tables["errors"]["standard_error"] == published["standard_error"]
+    assert error_rows(question)["standard_error"] == published["standard_error"]
 
 
 def test_the_statements_part_says_nothing_of_a_release() -> None:
-    part = plan().statement()
+    part = statement(plan())
     assert {"public", "assumptions", "protects", "worst_total", "providers"} <= part.keys()
     assert part["protects"] == "of one occurrence of an item, personalised by attribute and by provider"
     assert part.keys().isdisjoint({"release_id", "name", "plan_sha256", "n_users", "model"})
     part["public"].append("changed")
-    assert plan().statement()["public"][-1] != "changed"
+    assert statement(plan())["public"][-1] != "changed"
 
 
 def test_beside_other_questions_the_choice_has_another_column() -> None:
@@ -372,5 +405,5 @@ def test_beside_other_questions_the_choice_has_another_column() -> None:
     )
     assert list(mine) == list(usual)
     assert all(np.array_equal(mine[name], usual[name]) for name in usual)
-    assert question.cells == 8 * len(SPEC["attributes"])
+    assert question.cells == NUMBER_CELLS * len(SPEC["attributes"])
     assert question.granted == question.worst_total == sum(epsilon for _, epsilon in question.spends())
