@@ -28,8 +28,8 @@ from pldp.questions.histograms.predict import (
     worst_error,
 )
 from pldp.questions.histograms.resolve import considered, make_plan
+from pldp.tasks.histogram_tables import budget_rows
 from pldp.tasks.specfile import SpecFile
-from pldp.tasks.tables import budget_rows
 
 _SEED = 0
 """Simulated forecasts are repeatable; they touch nobody's data."""

@@ -17,11 +17,11 @@ from pldp.questions.histograms.study import Study, study_attribute
 from pldp.questions.histograms.study_hidden import study_hidden
 from pldp.tasks.collect import collect
 from pldp.tasks.combine import References, references_of
+from pldp.tasks.histogram_tables import budget_rows, level_rows, share_rows
 from pldp.tasks.ingest import Ingested, ingest
 from pldp.tasks.numbers import mean_rows, number_tables, quantile_rows
 from pldp.tasks.run import Run, open_run
 from pldp.tasks.specfile import Given, SpecFile, load_spec
-from pldp.tasks.tables import budget_rows, level_rows, share_rows
 from pldp.tasks.truth import study_numbers, true_counts, true_numbers
 
 REPEATS = 1000

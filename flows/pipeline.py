@@ -19,12 +19,12 @@ from pldp.questions.numbers.estimate import Distribution
 from pldp.tasks.combine import References, combine
 from pldp.tasks.count import Support, Tally, add_up, count, record_counted
 from pldp.tasks.estimate import LevelEstimates, estimate
+from pldp.tasks.histogram_tables import histogram_rows
 from pldp.tasks.ingest import Ingested
 from pldp.tasks.numbers import NumberResults, NumberTally, binned_numbers, count_number_reports, estimate_numbers
 from pldp.tasks.perturb import perturb, perturb_hidden
 from pldp.tasks.perturb_numbers import perturb_numbers
 from pldp.tasks.run import Run
-from pldp.tasks.tables import histogram_rows
 from pldp.tasks.validate import validate
 
 if TYPE_CHECKING:

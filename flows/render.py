@@ -46,20 +46,21 @@ def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: 
 
 def _tables(found: PublishedRelease) -> Iterator[Table]:
     """What a release has, whatever its kind."""
-    yield from histogram_tables(found.histograms)
-    if not found.means.is_empty():
-        yield means_table(found.means)
-    if not found.quantiles.is_empty():
-        yield quantiles_table(found.quantiles)
-    if not found.level_shares.is_empty():
-        yield shares_table(found.level_shares)
-    if not found.itemsets.is_empty():
-        yield from itemset_tables(found.itemsets, found.rules)
-    if not found.aggregates.is_empty():
-        yield from totals_tables(found.aggregates)
-        yield from budget_tables(found.budgets)
-    elif not found.budgets.is_empty():
-        yield budgets_table(found.budgets)
+    tables = {name: rows for name, rows in found.tables.items() if not rows.is_empty()}
+    yield from histogram_tables(found.tables["histograms"])
+    if "means" in tables:
+        yield means_table(tables["means"])
+    if "quantiles" in tables:
+        yield quantiles_table(tables["quantiles"])
+    if "level_shares" in tables:
+        yield shares_table(tables["level_shares"])
+    if "itemsets" in tables:
+        yield from itemset_tables(tables["itemsets"], found.tables["rules"])
+    if "aggregates" in tables:
+        yield from totals_tables(tables["aggregates"])
+        yield from budget_tables(tables["budgets"])
+    elif "budgets" in tables:
+        yield budgets_table(tables["budgets"])
 
 
 def show_evaluation(out: Console, done: Evaluated, show_study: Callable[[Console, Evaluated], None]) -> None:

@@ -17,7 +17,8 @@ from typing import Any
 import duckdb
 
 from pldp.tasks.home import Home, open_folder, replace
-from pldp.tasks.query import connect, connect_published, identifier, refuse_log, statement
+from pldp.tasks.query import connect, connect_published, refuse_log
+from pldp.tasks.schema import rows_of, stored_tables
 
 _CHUNK = 1 << 20
 RECORD = "contents.json"
@@ -42,11 +43,10 @@ def release_hash(connection: duckdb.DuckDBPyConnection, release_id: str) -> str:
     Cells that are null are left out, so that a column which a later version adds leaves the hash of earlier releases.
     """
     lines = []
-    for (table,) in connection.execute(statement("86_analyst_tables")).fetchall():
-        found = connection.execute(statement("87_analyst_rows", table=identifier(table)), {"release_id": release_id})
-        columns = [column[0] for column in found.description]
+    for table in stored_tables(connection):
+        found = rows_of(connection, table, release_id)
         for row in found.fetchall():
-            cells = {name: _exact(cell) for name, cell in zip(columns, row, strict=True) if cell is not None}
+            cells = {name: _exact(cell) for name, cell in zip(found.columns, row, strict=True) if cell is not None}
             lines.append(json.dumps([table, cells], sort_keys=True, ensure_ascii=False))
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 

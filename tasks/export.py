@@ -15,7 +15,8 @@ import polars as pl
 from pldp.errors import NotFound, RequestError
 from pldp.tasks.analyst import fetch, reading
 from pldp.tasks.home import Home
-from pldp.tasks.query import identifier, statement
+from pldp.tasks.query import statement
+from pldp.tasks.schema import read_rows
 
 Format = Literal["parquet", "csv"]
 
@@ -83,10 +84,5 @@ def read_tables(home: Path, wanted: str) -> tuple[str, dict[str, pl.DataFrame]]:
         if not found:
             raise NotFound(f"{home}: no release {wanted!r} here. `pldp releases --home {home}` lists them.")
         release_id = str(found[0][0])
-        tables = {
-            table: connection.sql(
-                statement("87_analyst_rows", table=identifier(table)), params={"release_id": release_id}
-            ).pl()
-            for (table,) in fetch(connection, statement("86_analyst_tables"), {}).rows
-        }
+        tables = read_rows(connection, release_id)
     return release_id, tables

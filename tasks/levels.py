@@ -46,9 +46,10 @@ def levels_of(
 ) -> ScoredLevels:
     """By the mean score, or by the median where the release has it: the one robust statistic that reports allow."""
     found = read_release(home, wanted)
-    if found.means.is_empty():
+    means, quantiles = found.tables["means"], found.tables["quantiles"]
+    if means.is_empty():
         raise RequestError(f"{found.release_id}: has no means. Scores are attributes of kind: number. {NOTHING}")
-    bounds = set(zip(found.means["lower"], found.means["upper"], strict=True))
+    bounds = set(zip(means["lower"], means["upper"], strict=True))
     if len(bounds) > 1:
         raise RequestError(f"{found.release_id}: scores must all have the same bounds, to be compared. {NOTHING}")
     low, high = bounds.pop()
@@ -56,10 +57,10 @@ def levels_of(
         scale = Scale(low, high, tuple(cuts)) if cuts else Scale.equal(low, high, n_levels or 2)
     except ValueError as error:
         raise RequestError(f"{found.release_id}: {error}. {NOTHING}") from None
-    scores = found.means.select(item="attribute", score="mean", standard_error="standard_error")
+    scores = means.select(item="attribute", score="mean", standard_error="standard_error")
     if median:
-        halves = found.quantiles.filter(pl.col("probability") == 0.5) if found.quantiles.height else found.quantiles
-        missing = set(scores["item"]) - set(halves["attribute"] if halves.height else [])
+        halves = quantiles.filter(pl.col("probability") == 0.5)
+        missing = set(scores["item"]) - set(halves["attribute"])
         if missing:
             raise RequestError(
                 f"{found.release_id}: has no median of {', '.join(sorted(missing))}. Ask for quantiles: [0.5] there, "

@@ -16,11 +16,13 @@ from pldp.questions.histograms.plan import Plan
 from pldp.questions.numbers.estimate import Distribution, NumberMean, estimate_means, estimate_quantiles, users_of
 from pldp.questions.numbers.plan import DISTRIBUTION, NumbersPlan
 from pldp.questions.numbers.reports import NumberCounts, count_numbers
+from pldp.tables.numbers import BINS, MEANS, QUANTILES
 from pldp.tasks.combine import generator
 from pldp.tasks.count import Support
 from pldp.tasks.perturb_numbers import read_numbers
 from pldp.tasks.run import Run
 from pldp.tasks.stage import stage
+from pldp.tasks.tables import from_rows, stacked
 
 
 @dataclass(frozen=True)
@@ -113,53 +115,45 @@ def number_tables(
 
 
 def mean_rows(plan: Plan, results: NumberResults | None) -> pl.DataFrame:
-    schema = dict.fromkeys(("attribute", "method"), pl.String) | dict.fromkeys(
-        ("mean", "standard_error", "ci_low", "ci_high", "lower", "upper"), pl.Float64
-    )
+    """One row per numeric attribute, its declared bounds beside its mean."""
     rows = []
     if plan.numbers is not None and results is not None:
         bounds = {question.attribute: question.bounds for question in plan.numbers.questions}
         for found in results.means:
             lower, upper = bounds[found.attribute].lower, bounds[found.attribute].upper
             rows.append({"attribute": found.attribute, **vars(found.mean), "lower": lower, "upper": upper})
-    return pl.DataFrame(rows, schema={**schema, "n_reports": pl.Int64})
+    return from_rows(MEANS, rows)
 
 
 def quantile_rows(distributions: Sequence[Distribution]) -> pl.DataFrame:
-    schema = {"attribute": pl.String, "method": pl.String} | dict.fromkeys(
-        ("probability", "quantile", "standard_error", "ci_low", "ci_high"), pl.Float64
+    """Attribute × declared probability."""
+    return from_rows(
+        QUANTILES,
+        (
+            {"attribute": found.attribute, "method": found.method, **vars(quantile), "n_reports": found.n_reports}
+            for found in distributions
+            for quantile in found.quantiles
+        ),
     )
-    rows = [
-        {"attribute": found.attribute, "method": found.method, **vars(quantile), "n_reports": found.n_reports}
-        for found in distributions
-        for quantile in found.quantiles
-    ]
-    return pl.DataFrame(rows, schema={**schema, "n_reports": pl.Int64})
 
 
 def bin_rows(distributions: Sequence[Distribution]) -> pl.DataFrame:
     """The distributions behind the quantiles: shares of bins."""
-    schema = {"attribute": pl.String, "method": pl.String} | dict.fromkeys(
-        ("bin_low", "bin_high", "frequency", "standard_error"), pl.Float64
+    return stacked(
+        BINS,
+        (
+            {
+                "attribute": found.attribute,
+                "bin_low": found.edges[:-1],
+                "bin_high": found.edges[1:],
+                "method": found.method,
+                "frequency": found.frequency,
+                "standard_error": np.maximum(found.standard_error, np.finfo(float).eps),
+                "n_reports": found.n_reports,
+            }
+            for found in distributions
+        ),
     )
-    frames = [pl.DataFrame(schema={**schema, "n_reports": pl.Int64})]
-    for found in distributions:
-        columns = {
-            "bin_low": found.edges[:-1],
-            "bin_high": found.edges[1:],
-            "frequency": found.frequency,
-            "standard_error": np.maximum(found.standard_error, np.finfo(float).eps),
-        }
-        frames.append(
-            pl.DataFrame(columns)
-            .with_columns(
-                attribute=pl.lit(found.attribute),
-                method=pl.lit(found.method),
-                n_reports=pl.lit(found.n_reports, dtype=pl.Int64),
-            )
-            .select(frames[0].columns)
-        )
-    return pl.concat(frames)
 
 
 def number_budget_rows(plan: Plan, results: NumberResults | None = None) -> list[dict[str, object]]:

@@ -36,15 +36,17 @@ def render_histograms(found: PublishedRelease, spec: dict[str, Any] | None, *, t
         plan_matches=found.plan_matches,
         attributes=[
             _attribute(str(name), rows, found, spec, confidence, charted=place < CHARTED)
-            for place, ((name,), rows) in enumerate(found.histograms.group_by("attribute", maintain_order=True))
+            for place, ((name,), rows) in enumerate(
+                found.tables["histograms"].group_by("attribute", maintain_order=True)
+            )
         ],
         numbers=number_views(found, CHARTED),
         confidence=confidence,
-        budgets=_budgets(found.budgets),
+        budgets=_budgets(found.tables["budgets"]),
         gates=found.validations.to_dicts(),
         privacy=found.statement,
         hidden=(found.statement or {}).get("hidden_levels"),
-        shares=found.level_shares.to_dicts(),
+        shares=found.tables["level_shares"].to_dicts(),
         statement=json.dumps(found.statement, indent=2, ensure_ascii=False),
         total=_get(spec, "budget", "total"),
         spec=None if spec is None else words.as_yaml(spec),
@@ -88,9 +90,13 @@ def _attribute(
         rows = rows.sort("frequency", "value", descending=[True, False])
     shown = rows.head(TABLE_ROWS).to_dicts()
     half = NormalDist().inv_cdf(0.5 + confidence / 2)
-    of_levels = found.level_estimates.filter(attribute=name).with_columns(
-        ci_low=pl.col("frequency") - half * pl.col("standard_error"),
-        ci_high=pl.col("frequency") + half * pl.col("standard_error"),
+    of_levels = (
+        found.tables["level_estimates"]
+        .filter(attribute=name)
+        .with_columns(
+            ci_low=pl.col("frequency") - half * pl.col("standard_error"),
+            ci_high=pl.col("frequency") + half * pl.col("standard_error"),
+        )
     )
     by_level = {(row["value"], row["level"]): row for row in of_levels.iter_rows(named=True)}
     levels = of_levels.unique(["level"], keep="first", maintain_order=True).to_dicts()
@@ -109,7 +115,7 @@ def _attribute(
         histogram=_histogram(name, shown[:CHART_VALUES], digits, len(levels)) if charted else None,
         level_chart=_level_chart(name, found, shown[:CHART_VALUES], levels, by_level) if charted and levels else None,
         charted=min(n_values, CHART_VALUES),
-        quantiles=[] if found.quantiles.is_empty() else found.quantiles.filter(attribute=name).to_dicts(),
+        quantiles=found.tables["quantiles"].filter(attribute=name).to_dicts(),
     )
 
 
@@ -132,7 +138,7 @@ def _level_chart(
     by_level: dict[tuple[str, str], dict[str, Any]],
 ) -> Markup:
     named = [level["level"] for level in levels]
-    known = found.budgets["level"].unique(maintain_order=True).to_list()
+    known = found.tables["budgets"]["level"].unique(maintain_order=True).to_list()
     points = [by_level[row["value"], level] for row in rows for level in named if (row["value"], level) in by_level]
     alternative = (
         f"Dot chart of {name}: shares of {len(rows)} values as each level alone estimates them, with error bars. "

@@ -30,10 +30,9 @@ class NumberView:
 
 def number_views(found: PublishedRelease, charted: int) -> list[NumberView]:
     views = []
-    for place, row in enumerate(found.means.iter_rows(named=True)):
+    for place, row in enumerate(found.tables["means"].iter_rows(named=True)):
         name = row["attribute"]
-        own = [] if found.quantiles.is_empty() else found.quantiles.filter(attribute=name).to_dicts()
-        bins = [] if found.bins.is_empty() else found.bins.filter(attribute=name).to_dicts()
+        own, bins = (found.tables[table].filter(attribute=name).to_dicts() for table in ("quantiles", "bins"))
         chart = _chart(name, row, own, bins) if place < charted else None
         method = METHODS.get(row["method"], "see the documentation of methods")
         views.append(NumberView(name, row, own, method, chart))

@@ -16,13 +16,16 @@ import polars as pl
 from pldp import __version__
 from pldp.channels.exact import float_above
 from pldp.errors import HomeError
+from pldp.tables.common import RELEASES, VALIDATIONS
+from pldp.tables.registry import published_table
 from pldp.tasks.contents import record_contents
 from pldp.tasks.durable import sync_folder
 from pldp.tasks.home import Home, commit, draft_of
-from pldp.tasks.query import comments, connect, connect_published, names, refuse_log, statement
+from pldp.tasks.query import connect, connect_published, refuse_log, statement
 from pldp.tasks.run import AnyRun
+from pldp.tasks.schema import insert_rows, prepare_tables
 from pldp.tasks.stage import stage
-from pldp.tasks.tables import validation_rows
+from pldp.tasks.tables import frame, of_release, validation_rows
 
 if TYPE_CHECKING:
     from pldp.expectations.runner import Verdict
@@ -46,9 +49,21 @@ def publish(run: AnyRun, n_users: int, tables: Mapping[str, pl.DataFrame], verdi
     if present is not None:
         return present
     status = "published" if all(verdict.passed for verdict in verdicts) else "refused"
+    rows = {RELEASES.name: _release_row(run, n_users, status), VALIDATIONS.name: validation_rows(verdicts)}
+    if status == "published":
+        rows |= tables
+    # A refused release has spent its budget too, so its users are told what they spent.
+    content = json.dumps(run.statement(n_users), indent=2)
+    commit(run.folder / "privacy.json", content.encode(), mode=0o644)
+    _replace(home, run.release_id, rows)
+    return status
+
+
+def _release_row(run: AnyRun, n_users: int, status: str) -> pl.DataFrame:
     plan = run.plan
     opened = json.loads((run.folder / "opened.json").read_text())
-    release = pl.DataFrame(
+    return frame(
+        RELEASES,
         {
             "name": [plan.name],
             "status": [status],
@@ -59,19 +74,12 @@ def publish(run: AnyRun, n_users: int, tables: Mapping[str, pl.DataFrame], verdi
             "code_version": [__version__],
             "worst_epsilon": [float_above(plan.worst_total)],
             "protects": [plan.unit],
-        }
+        },
     )
-    rows: dict[str, pl.DataFrame] = {"releases": release, "validations": validation_rows(verdicts)}
-    if status == "published":
-        rows |= tables
-    # A refused release has spent its budget too, so its users are told what they spent.
-    content = json.dumps(run.statement(n_users), indent=2)
-    commit(run.folder / "privacy.json", content.encode(), mode=0o644)
-    _replace(home, run.release_id, rows)
-    return status
 
 
 def status_of(home: Home, release_id: str) -> str | None:
+    """How a release ended, published or refused; None while it has not."""
     if not home.results.exists():
         return None
     with connect_published(home.results) as connection:
@@ -95,20 +103,9 @@ def _replace(home: Home, release_id: str, rows: Mapping[str, pl.DataFrame]) -> N
             draft.chmod(0o600)
         with connect(draft) as connection:
             connection.execute("BEGIN")
-            for name in names("49"):
-                connection.execute(statement(name))
-            for name in names("5"):
-                create = statement(name)
-                connection.execute(create)
-                for comment in comments(create):
-                    connection.execute(comment)
-            for name in names("6"):
-                connection.execute(statement(name))
-            for table, frame in rows.items():
-                stamped = frame.with_columns(release_id=pl.lit(release_id))
-                connection.register("rows", stamped.to_arrow())
-                connection.execute(statement("70_publish_rows", table=table))
-                connection.unregister("rows")
+            prepare_tables(connection)
+            for name, content in rows.items():
+                insert_rows(connection, published_table(name), of_release(content, release_id))
             connection.execute("COMMIT")
             connection.execute("CHECKPOINT")
         draft.chmod(0o444)

@@ -31,14 +31,9 @@ _TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 
 def statement(name: str, **lists: str) -> str:
     """The text of sql/<name>.sql; `lists` fill in what SQL cannot take as a parameter: columns, in quotes."""
-    text = files("sql").joinpath(f"{name}.sql").read_text(encoding="utf-8")
+    text = files("pldp.sql").joinpath(f"{name}.sql").read_text(encoding="utf-8")
     # In one pass: a column may be named like a place to fill in.
     return re.sub(r"\{(\w+)\}", lambda place: lists.get(place[1], place[0]), text)
-
-
-def names(prefix: str) -> list[str]:
-    """The statements whose names start with the prefix, in order."""
-    return sorted(entry.name[:-4] for entry in files("sql").iterdir() if entry.name.startswith(prefix))
 
 
 def comments(table_statement: str) -> Iterator[str]:

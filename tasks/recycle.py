@@ -26,12 +26,12 @@ from pldp.questions.histograms.plan import AttributePlan, Plan
 from pldp.questions.histograms.recycle.recycle import clear
 from pldp.questions.histograms.recycle.unary import Recycled
 from pldp.tasks.count import Support
+from pldp.tasks.histogram_tables import histogram_rows
 from pldp.tasks.home import Home
 from pldp.tasks.perturb import read_reports, write_reports
 from pldp.tasks.results import read_release
 from pldp.tasks.run import Run
 from pldp.tasks.stage import guarded
-from pldp.tasks.tables import histogram_rows
 
 NOTHING = "Nothing was drawn or written."
 _INSTEAD = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,45 +13,36 @@ from typing import Any
 import polars as pl
 
 from pldp.errors import NotFound
+from pldp.tables.common import RELEASES, VALIDATIONS
+from pldp.tables.declaration import RELEASE
 from pldp.tasks.home import Home
 from pldp.tasks.query import connect_published, statement
+from pldp.tasks.schema import read_rows
 
 UNFINISHED = "unfinished"
-_TABLES = (
-    "releases",
-    "histograms",
-    "level_estimates",
-    "level_shares",
-    "means",
-    "quantiles",
-    "bins",
-    "aggregates",
-    "itemsets",
-    "rules",
-    "budgets",
-    "validations",
-)
 
 
 @dataclass(frozen=True)
 class PublishedRelease:
+    """One release, as its results have it."""
+
     release_id: str
-    releases: pl.DataFrame
-    histograms: pl.DataFrame
-    level_estimates: pl.DataFrame
-    level_shares: pl.DataFrame
-    means: pl.DataFrame
-    quantiles: pl.DataFrame
-    bins: pl.DataFrame
-    aggregates: pl.DataFrame
-    itemsets: pl.DataFrame
-    rules: pl.DataFrame
-    budgets: pl.DataFrame
-    validations: pl.DataFrame
+    tables: Mapping[str, pl.DataFrame]
+    """Its rows of every published table by name, without the release: empty where it has none."""
     plan_matches: bool
     """Whether the stored plan still has the hash that was published."""
     statement: dict[str, Any] | None
     """The privacy statement."""
+
+    @property
+    def releases(self) -> pl.DataFrame:
+        """The release's own row."""
+        return self.tables[RELEASES.name]
+
+    @property
+    def validations(self) -> pl.DataFrame:
+        """What its gates said."""
+        return self.tables[VALIDATIONS.name]
 
     @property
     def status(self) -> str:
@@ -65,8 +57,10 @@ class PublishedRelease:
         return ", ".join(failed + ([] if self.plan_matches else ["the stored plan does not have the published hash"]))
 
     def as_json(self) -> dict[str, Any]:
-        tables = {table: getattr(self, table).to_dicts() for table in _TABLES[1:]}
-        return {"release_id": self.release_id, **self.releases.to_dicts()[0], **tables, "privacy": self.statement}
+        """Everything about it, for machines."""
+        rows = {name: table.to_dicts() for name, table in self.tables.items()}
+        (release,) = rows.pop(RELEASES.name)
+        return {RELEASE: self.release_id, **release, **rows, "privacy": self.statement}
 
 
 def list_releases(home: Path) -> pl.DataFrame:
@@ -113,19 +107,12 @@ def read_release(home: Path, wanted: str) -> PublishedRelease:
         raise NotFound(f"{home}: no release {wanted!r} here. `pldp releases --home {home}` lists them.")
     release_id = str(found["release_id"][0])
     with connect_published(Home(home).results) as connection:
-        # Results of an earlier version lack the tables that came later.
-        there = {row[0] for row in connection.execute(statement("86_analyst_tables")).fetchall()}
-        frames = {
-            table: connection.sql(statement(f"80_show_{table}"), params={"release_id": release_id}).pl()
-            if table in there
-            else pl.DataFrame()
-            for table in _TABLES
-        }
+        tables = {name: rows.drop(RELEASE) for name, rows in read_rows(connection, release_id).items()}
     folder = Home(home).releases / release_id
     return PublishedRelease(
         release_id=release_id,
-        **frames,
-        plan_matches=_plan_hash(folder / "plan.json") == frames["releases"]["plan_sha256"][0],
+        tables=tables,
+        plan_matches=_plan_hash(folder / "plan.json") == tables[RELEASES.name]["plan_sha256"][0],
         statement=_read_json(folder / "privacy.json"),
     )
 

@@ -1,142 +1,83 @@
-"""The rows of the published tables, as frames. The tables themselves stand in sql/5*_publish_*.sql."""
+"""Frames of the published tables: columns in, checked against the declaration, cast and put in order."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
-from pldp.channels.exact import float_above, log_above
-from pldp.estimate.combine import noise_variances, spread
-from pldp.estimate.hidden import level_shares
-from pldp.estimate.inference import RELIABLE, Histogram
-from pldp.questions.histograms.plan import Plan
-from pldp.tasks.count import Support
-from pldp.tasks.estimate import LevelEstimates
-from pldp.tasks.numbers import NumberResults, number_budget_rows
+from pldp.tables.common import VALIDATIONS
+from pldp.tables.declaration import RELEASE, Column, Table, Type
 
 if TYPE_CHECKING:
     from pldp.expectations.runner import Verdict
 
-_BUDGETS = (
-    dict.fromkeys(("attribute", "level", "unit", "mechanism"), pl.String)
-    | dict.fromkeys(("nominal_epsilon", "exact_epsilon", "level_leak", "share"), pl.Float64)
-    | {"n_users": pl.Int64}
-    | dict.fromkeys(("noise_own", "noise_other", "covariance_slope", "covariance_base"), pl.Float64)
-)
-"""All columns, whatever the plan has: numbers alone have no moments and no leak, and these are null."""
+_TYPES: dict[Type, pl.DataType] = {
+    Type.TEXT: pl.String(),
+    Type.TEXTS: pl.List(pl.String),
+    Type.REAL: pl.Float64(),
+    Type.WHOLE: pl.Int64(),
+    Type.FLAG: pl.Boolean(),
+    Type.MOMENT: pl.Datetime("us"),
+}
 
 
-def histogram_rows(plan: Plan, supports: tuple[Support, ...], histograms: tuple[Histogram, ...]) -> pl.DataFrame:
-    shares = (
-        "frequency",
-        "standard_error",
-        "ci_low",
-        "ci_high",
-        "count",
-        "unbiased_frequency",
-        "unbiased_standard_error",
-    )
-    schema = {"value": pl.String, **dict.fromkeys(shares, pl.Float64), "reliable": pl.Boolean}
-    texts = dict.fromkeys(("attribute", "method", "postprocess"), pl.String)
-    frames = [pl.DataFrame(schema={**schema, **texts, "n_reports": pl.Int64})]  # a release may be of numbers alone
-    for attribute, support, histogram in zip(plan.attributes, supports, histograms, strict=True):
-        n_reports = int(support.n.sum())
-        unbiased = histogram.unbiased
-        # A population behind the users adds to every error, as in pldp/estimate/inference.py.
-        beyond = spread(unbiased.frequency, n_reports) / n_reports if plan.recipe.population else 0.0
-        frame = pl.DataFrame(
-            {
-                "value": attribute.values,
-                "frequency": histogram.frequency,
-                "standard_error": histogram.standard_error,
-                "ci_low": histogram.ci_low,
-                "ci_high": histogram.ci_high,
-                "count": histogram.frequency * n_reports,
-                "unbiased_frequency": unbiased.frequency,
-                "unbiased_standard_error": np.sqrt(unbiased.standard_error**2 + beyond),
-                "reliable": unbiased.frequency > RELIABLE * unbiased.standard_error,
-            }
-        )
-        frames.append(
-            frame.with_columns(
-                attribute=pl.lit(attribute.name),
-                method=pl.lit(histogram.method),
-                postprocess=pl.lit(plan.recipe.postprocess),
-                n_reports=pl.lit(n_reports, dtype=pl.Int64),
-            )
-        )
-    return pl.concat(frames)
+def schema(columns: Iterable[Column]) -> dict[str, pl.DataType]:
+    """The Polars types of declared columns, in order."""
+    return {column.name: _TYPES[column.type] for column in columns}
 
 
-def level_rows(plan: Plan, estimates: tuple[LevelEstimates, ...]) -> pl.DataFrame:
-    texts = dict.fromkeys(("attribute", "level", "mechanism"), pl.String)
-    schema = {"value": pl.String, "frequency": pl.Float64, "standard_error": pl.Float64, **texts, "n_reports": pl.Int64}
-    frames = [pl.DataFrame(schema=schema)]
-    for attribute, found in zip(plan.attributes, estimates, strict=True):
-        levels = found.levels
-        inside = np.clip(levels.frequencies, 0, 1)
-        for i, (name, protocol, n) in enumerate(zip(found.names, levels.protocols, levels.n, strict=True)):
-            noise = noise_variances((protocol,), inside[i])[0]
-            frame = pl.DataFrame(
-                {
-                    "value": attribute.values,
-                    "frequency": levels.frequencies[i],
-                    "standard_error": np.sqrt(noise / n),
-                }
-            )
-            frames.append(
-                frame.with_columns(
-                    attribute=pl.lit(attribute.name),
-                    level=pl.lit(name),
-                    mechanism=pl.lit(attribute.levels[plan.levels.index(name)].mechanism),
-                    n_reports=pl.lit(int(n), dtype=pl.Int64),
-                )
-            )
-    return pl.concat(frames)
+def frame(table: Table, columns: Mapping[str, Any]) -> pl.DataFrame:
+    """The rows of a table, without their release, from its columns: sequences, arrays, or one value for all rows.
+
+    Columns that may be null can be left out. ValueError where a name is unknown or missing, or cells are of another
+    type; none of them quotes a cell.
+    """
+    wanted = schema(table.content)
+    if strange := set(columns) - set(wanted):
+        raise ValueError(f"table {table.name} has no column {', '.join(sorted(strange))}")
+    if missing := {column.name for column in table.content if not column.nullable} - set(columns):
+        raise ValueError(f"table {table.name} lacks its column {', '.join(sorted(missing))}")
+    try:
+        made = pl.DataFrame(dict(columns), schema_overrides={name: wanted[name] for name in columns})
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        made = None
+    if made is None:  # not within the handler: the foreign error quotes cells
+        raise ValueError(f"table {table.name}: columns differ in length, or cells are not of their column's type")
+    return _ordered(made, wanted)
 
 
-def share_rows(plan: Plan, supports: tuple[Support, ...]) -> pl.DataFrame:
-    """Hidden levels: how many chose each, from the reports about the level alone."""
-    schema = {"attribute": pl.String, "level": pl.String, "share": pl.Float64, "standard_error": pl.Float64}
-    if plan.hidden is None:
-        return pl.DataFrame(schema=schema)
-    frames = []
-    for support in supports[:1] if plan.one_level_for_all else supports:
-        found = level_shares(support.n, plan.hidden.protocol)
-        ruled = [None if plan.one_level_for_all else support.attribute] * len(plan.levels)
-        columns = (ruled, plan.levels, found.frequency, found.standard_error)
-        frames.append(pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema))
-    return pl.concat(frames)
+def stacked(table: Table, parts: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """The rows of several parts, one below the other; no part at all is a frame without rows."""
+    empty = pl.DataFrame(schema=schema(table.content))
+    return pl.concat([empty, *(frame(table, part) for part in parts)])
 
 
-def budget_rows(
-    plan: Plan, supports: tuple[Support, ...] | None = None, numbers: NumberResults | None = None
-) -> pl.DataFrame:
-    """Who spends what; without supports (a plan has none yet) nobody has chosen a level."""
-    rows: list[dict[str, object]] = []
-    for i, attribute in enumerate(plan.attributes):
-        leak = plan.leak([attribute])
-        for j, level in enumerate(attribute.levels):
-            rows.append(
-                {
-                    "attribute": attribute.name,
-                    "level": level.level,
-                    "unit": plan.unit,
-                    "mechanism": level.mechanism,
-                    "nominal_epsilon": level.nominal_epsilon,
-                    "exact_epsilon": level.exact_epsilon,
-                    "level_leak": None if leak is None else log_above(leak),
-                    "share": float_above(attribute.budget / plan.total),
-                    "n_users": None if supports is None or leak is not None else int(supports[i].n[j]),
-                    **level.protocol.moments,
-                }
-            )
-    rows += number_budget_rows(plan, numbers)
-    return pl.DataFrame(rows, schema=_BUDGETS)
+def from_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """The rows of a table from one mapping each; what a row does not name is null."""
+    listed = list(rows)
+    named = dict.fromkeys(name for row in listed for name in row)
+    return frame(table, {name: [row.get(name) for row in listed] for name in named}) if listed else stacked(table, ())
 
 
-def validation_rows(verdicts: tuple[Verdict, ...]) -> pl.DataFrame:
-    columns = ("gate", "sentence", "passed", "observed", "bound", "false_alarm")
-    return pl.DataFrame([{column: getattr(verdict, column) for column in columns} for verdict in verdicts])
+def completed(table: Table, rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows read from results of any version, as the declaration has them: what came later is null."""
+    return _ordered(rows, schema(table.columns))
+
+
+def of_release(rows: pl.DataFrame, release_id: str) -> pl.DataFrame:
+    """The same rows with the release that they belong to."""
+    return rows.select(pl.lit(release_id).alias(RELEASE), pl.all())
+
+
+def _ordered(rows: pl.DataFrame, wanted: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    there = set(rows.columns)
+    nothing = pl.Series([None] * rows.height)
+    return pl.DataFrame({name: (rows[name] if name in there else nothing).cast(kind) for name, kind in wanted.items()})
+
+
+def validation_rows(verdicts: Iterable[Verdict]) -> pl.DataFrame:
+    """What the gates said, one row each."""
+    names = [column.name for column in VALIDATIONS.content]
+    return from_rows(VALIDATIONS, ({name: getattr(verdict, name) for name in names} for verdict in verdicts))

@@ -41,7 +41,7 @@ def _refuse_unknown(found: PublishedRelease, provider: str) -> None:
         raise RequestError(
             f"Release {found.release_id} was refused ({found.failed_gates()}): no provider gets its reports. {_NOTHING}"
         )
-    known = [] if found.aggregates.is_empty() else found.aggregates["provider"].unique(maintain_order=True).to_list()
+    known = found.tables["aggregates"]["provider"].unique(maintain_order=True).to_list()
     if not known:
         raise RequestError(
             f"Release {found.release_id} has no providers: only releases of kind aggregates have. {_NOTHING}"

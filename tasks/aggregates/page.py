@@ -45,7 +45,7 @@ def declared_total(spec: dict[str, Any] | None) -> str | None:
 
 def render_aggregates(found: PublishedRelease, spec: dict[str, Any] | None, *, templates: jinja2.Environment) -> str:
     """The page of one release. The same release gives the same bytes."""
-    grouped = found.aggregates.group_by("provider", maintain_order=True) if not found.aggregates.is_empty() else ()
+    grouped = found.tables["aggregates"].group_by("provider", maintain_order=True)
     providers = [_provider(str(name), rows, place < CHARTED) for place, ((name,), rows) in enumerate(grouped)]
     return templates.get_template("aggregates.html.j2").render(
         release={"release_id": found.release_id, **found.releases.to_dicts()[0]},
@@ -54,7 +54,7 @@ def render_aggregates(found: PublishedRelease, spec: dict[str, Any] | None, *, t
         providers=providers,
         unit=declared_unit(spec),
         confidence=((spec or {}).get("intervals") or {}).get("confidence", 0.95),
-        budgets=_budgets(found.budgets),
+        budgets=_budgets(found.tables["budgets"]),
         shown_profiles=SHOWN_PROFILES,
         gates=found.validations.to_dicts(),
         privacy=found.statement,

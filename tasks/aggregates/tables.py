@@ -1,4 +1,4 @@
-"""The rows of the published tables, as frames. The tables themselves stand in sql/5*_publish_*.sql."""
+"""The rows of aggregates and their budgets, as frames of the declared tables; and losses, which a forecast compares."""
 
 from __future__ import annotations
 
@@ -20,18 +20,22 @@ from pldp.questions.aggregates.metrics import (
 )
 from pldp.questions.aggregates.plan import MECHANISM, AggregatesPlan
 from pldp.questions.aggregates.totals import Sums, Totals
+from pldp.tables.aggregates import AGGREGATES
+from pldp.tables.common import BUDGETS
+from pldp.tasks.tables import stacked
 
 BASELINE, BOUND = "equal scaling", "lower bound"
 
 
 def aggregate_rows(plan: AggregatesPlan, totals: dict[str, Totals]) -> pl.DataFrame:
     """Provider × attribute; a share is null where the sum of all totals is too near zero to divide by."""
-    frames = []
+    parts = []
     for provider in plan.providers:
         found = totals[provider.name]
         share, error = found.shares()
-        frame = pl.DataFrame(
+        parts.append(
             {
+                "provider": provider.name,
                 "attribute": plan.attributes,
                 "total": found.total,
                 "standard_error": found.standard_error,
@@ -39,14 +43,10 @@ def aggregate_rows(plan: AggregatesPlan, totals: dict[str, Totals]) -> pl.DataFr
                 "ci_high": found.ci_high,
                 "share": share,
                 "share_error": error,
+                "n_users": found.n_users,
             }
-        ).with_columns(
-            pl.col("share", "share_error").fill_nan(None),
-            provider=pl.lit(provider.name),
-            n_users=pl.lit(found.n_users, dtype=pl.Int64),
         )
-        frames.append(frame)
-    return pl.concat(frames)
+    return stacked(AGGREGATES, parts).with_columns(pl.col("share", "share_error").fill_nan(None))
 
 
 def item_budget_rows(plan: AggregatesPlan, sums: dict[str, Sums] | None = None) -> pl.DataFrame:
@@ -56,23 +56,23 @@ def item_budget_rows(plan: AggregatesPlan, sums: dict[str, Sums] | None = None) 
     """
     height, width = plan.budget_ticks.shape
     nominal = np.array([[float_above(budget) for budget in profile.budgets] for profile in plan.profiles])
-    frames = []
+    parts = []
     for provider in plan.providers:
         exact = plan.mechanisms[provider.name].exact_epsilons
-        users = None if sums is None else np.repeat(sums[provider.name].users, width)
-        frame = pl.DataFrame(
+        parts.append(
             {
                 "attribute": list(plan.attributes) * height,
                 "level": [name for name in plan.profile_names for _ in plan.attributes],
+                "unit": plan.unit,
+                "mechanism": MECHANISM,
                 "nominal_epsilon": nominal.reshape(-1),
                 "exact_epsilon": exact.reshape(-1),
                 "share": exact.reshape(-1) / float_above(provider.epsilon),
-                "n_users": pl.Series([None] * exact.size if users is None else users, dtype=pl.Int64),
+                "n_users": None if sums is None else np.repeat(sums[provider.name].users, width),
+                "provider": provider.name,
             }
         )
-        constants = {"provider": provider.name, "unit": plan.unit, "mechanism": MECHANISM}
-        frames.append(frame.with_columns(**{name: pl.lit(value) for name, value in constants.items()}))
-    return pl.concat(frames)
+    return stacked(BUDGETS, parts)
 
 
 def loss_rows(plan: AggregatesPlan) -> pl.DataFrame:

@@ -28,9 +28,8 @@ def render_items(
     asked = spec or {}
     one = asked.get("holds") == "one"
     privacy = found.statement or {}
-    itemsets = found.itemsets
-    grouped = itemsets.group_by("length", maintain_order=True) if not itemsets.is_empty() else ()
-    surest = found.rules.sort("ci_low", descending=True, maintain_order=True) if found.rules.height else found.rules
+    grouped = found.tables["itemsets"].group_by("length", maintain_order=True)
+    surest = found.tables["rules"].sort("ci_low", descending=True, maintain_order=True)
     return templates.get_template("items.html.j2").render(
         release={"release_id": found.release_id, **found.releases.to_dicts()[0]},
         published=found.status == "published",
@@ -38,10 +37,10 @@ def render_items(
         one=one,
         lengths=[_length(int(str(length)), rows, one) for (length,), rows in grouped],
         rules=surest.head(TABLED).to_dicts(),
-        n_rules=found.rules.height,
+        n_rules=surest.height,
         minimum=(asked.get("itemsets") or {}).get("minimum_support", 0.0),
         confidence=(asked.get("intervals") or {}).get("confidence", 0.95),
-        levels=found.budgets.to_dicts(),
+        levels=found.tables["budgets"].to_dicts(),
         items=privacy.get("items", [])[:TABLED],
         n_items=len(privacy.get("items", [])),
         sensitive=bool(privacy.get("items")) and "sensitivity" in privacy["items"][0],

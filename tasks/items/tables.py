@@ -1,8 +1,6 @@
-"""The rows of the published tables, as frames. The tables themselves stand in sql/5*_publish_*.sql."""
+"""The rows of item sets, rules and their budgets, as frames of the declared tables."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,39 +11,32 @@ from pldp.questions.items.mining import Found
 from pldp.questions.items.plan import ItemsPlan
 from pldp.questions.items.rules import Rules
 from pldp.questions.items.sampled import SampledRule
+from pldp.tables.common import BUDGETS
+from pldp.tables.items import ITEMSETS, RULES
 from pldp.tasks.items.mine import Mined
+from pldp.tasks.tables import from_rows, stacked
 
-NAMES = pl.List(pl.String)
 ROW = "items"
 """What budgets are about: a user's whole row, or the one value."""
 
 _NUMBERS = ("support", "standard_error", "ci_low", "ci_high", "probability_frequent")
-_ITEMSETS: dict[str, Any] = (
-    {"items": NAMES, "length": pl.Int64} | dict.fromkeys(_NUMBERS, pl.Float64) | {"n_users": pl.Int64}
-)
-_RULES: dict[str, Any] = {"antecedent": NAMES, "consequent": NAMES} | dict.fromkeys(
-    ("support", "confidence", "standard_error", "ci_low", "ci_high", "lift"), pl.Float64
-)
 
 
 def itemset_rows(plan: ItemsPlan, mined: Mined, n_users: int) -> pl.DataFrame:
     """Every item, and every longer set that may be frequent; most supported first within a length."""
     names = np.array(plan.items, dtype=object)
-    frames = [pl.DataFrame(schema=_ITEMSETS)]
+    parts = []
     for level in mined.found:
         order = np.argsort(-level.support, kind="stable")
-        frames.append(
-            pl.DataFrame(
-                {
-                    "items": [list(names[row]) for row in level.items[order]],
-                    "length": level.items.shape[1],
-                    **{column: getattr(level, column)[order] for column in _NUMBERS},
-                    "n_users": n_users,
-                },
-                schema=_ITEMSETS,
-            )
+        parts.append(
+            {
+                "items": [list(names[row]) for row in level.items[order]],
+                "length": level.items.shape[1],
+                **{column: getattr(level, column)[order] for column in _NUMBERS},
+                "n_users": n_users,
+            }
         )
-    return pl.concat(frames)
+    return stacked(ITEMSETS, parts)
 
 
 def rule_rows(plan: ItemsPlan, mined: Mined) -> pl.DataFrame:
@@ -63,8 +54,7 @@ def rule_rows(plan: ItemsPlan, mined: Mined) -> pl.DataFrame:
         lift = numbers["confidence"] / support if support > 3 * error else None
         sides = {"antecedent": [names[i] for i in left], "consequent": [names[i] for i in right]}
         rows.append({**sides, **numbers, "lift": lift})
-    frame = pl.DataFrame(rows, schema=_RULES)
-    return frame.sort("confidence", "support", descending=True, maintain_order=True)
+    return from_rows(RULES, rows).sort("confidence", "support", descending=True, maintain_order=True)
 
 
 Split = tuple[tuple[int, ...], tuple[int, ...], dict[str, float]]
@@ -115,4 +105,4 @@ def row_budget_rows(plan: ItemsPlan, n: Counts | None = None) -> pl.DataFrame:
                 "n_users": None if n is None else int(n[number]),
             }
         )
-    return pl.DataFrame(rows, schema_overrides={"n_users": pl.Int64, "exact_epsilon": pl.Float64})
+    return from_rows(BUDGETS, rows)

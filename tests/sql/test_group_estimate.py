@@ -17,7 +17,8 @@ from pldp.channels.registry import PROTOCOLS
 from pldp.estimate.combine import combine_linear, estimate_levels, spread
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from pldp.tasks.estimate import LevelEstimates
-from pldp.tasks.query import names, statement
+from pldp.tasks.query import statement
+from pldp.tasks.schema import prepare_tables
 from tests.pldp.groups import combine_group
 from tests.pldp.world import SHARES, attribute_plan, zipf
 
@@ -29,8 +30,7 @@ SIZES = {"even": (3000, 3000, 3000), "skewed": (8000, 900, 100), "one": (0, 500,
 @pytest.fixture
 def results() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as connection:
-        for name in [*names("5"), *names("6")]:
-            connection.execute(statement(name))
+        prepare_tables(connection)
         yield connection
 
 

@@ -13,10 +13,10 @@ import pytest
 from pldp.tasks.combine import combine
 from pldp.tasks.count import Support, Tally, add_up, count
 from pldp.tasks.estimate import LevelEstimates, estimate
+from pldp.tasks.histogram_tables import budget_rows, histogram_rows, level_rows
 from pldp.tasks.ingest import Ingested, ingest
 from pldp.tasks.perturb import perturb
 from pldp.tasks.run import Run
-from pldp.tasks.tables import budget_rows, histogram_rows, level_rows
 from tests.people import make_people, opened, world
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import random
 from datetime import datetime
 from typing import Any
 
-from pldp.tasks.query import names
+from pldp.tables.registry import PUBLISHED
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
@@ -48,7 +48,7 @@ def releases() -> list[Row]:
 
 def make_tables() -> Tables:
     rng = random.Random(7)  # noqa: S311 — made-up numbers
-    tables: Tables = {name.split("_", 2)[2]: [] for name in names("5")} | {"releases": releases()}
+    tables: Tables = {table.name: [] for table in PUBLISHED} | {"releases": releases()}
     for release in tables["releases"]:
         release_id, name = release["release_id"], release["name"]
         gates = [("level_sums", True), ("levels_agree", release_id != "sample-3"), ("enough_users", True)]

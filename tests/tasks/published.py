@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from pldp.expectations.runner import Verdict
+from pldp.tasks.histogram_tables import budget_rows
 from pldp.tasks.publish import publish
-from pldp.tasks.tables import budget_rows
 from tests.people import make_people, opened, world
 
 PASSED = Verdict("level_sums", "Every level's estimates sum to one.", True, 0.5, 2.5e-06, 5e-06)

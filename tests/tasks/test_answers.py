@@ -23,9 +23,9 @@ import polars as pl
 import pytest
 
 from pldp.flows import cli
+from pldp.tables.registry import published_table
 from pldp.tasks.home import Home
 from pldp.tasks.publish import _replace
-from pldp.tasks.query import comments, names, statement
 from tests.tasks.made_up import LEVELS, NEWEST, TABLES, VALUES, Row, rows
 
 ROOT = Path(__file__).parents[2]
@@ -115,14 +115,12 @@ def attribute_costs() -> list[tuple[Any, ...]]:
 
 
 def columns(*tables: str) -> list[tuple[Any, ...]]:
-    """What the statements that create the tables say of their columns."""
-    found = []
-    for table in tables:
-        (create,) = (statement(name) for name in names("5") if name.split("_", 2)[2] == table)
-        types = dict(re.findall(r"^    (\w+) (\w+)", create, re.MULTILINE))
-        remarks = [re.fullmatch(r'COMMENT ON COLUMN \w+\."(\w+)" IS \'(.*)\'', text) for text in comments(create)]
-        found += [(table, one[1], types[one[1]], one[2].replace("''", "'")) for one in remarks if one]
-    return found
+    """What the declaration of the tables says of their columns."""
+    return [
+        (table, column.name, column.type.value, column.comment)
+        for table in tables
+        for column in published_table(table).columns
+    ]
 
 
 def gates_of_all() -> list[tuple[Any, ...]]:

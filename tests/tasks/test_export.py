@@ -11,6 +11,7 @@ import pytest
 
 import pldp.tasks.export
 from pldp.errors import NotFound, RequestError
+from pldp.tables.registry import PUBLISHED
 from pldp.tasks.export import Format, export_release
 from pldp.tasks.publish import publish
 from pldp.tasks.run import Run
@@ -20,14 +21,7 @@ from tests.tasks.conftest import Staged
 if TYPE_CHECKING:
     from pldp.expectations.runner import Verdict
 
-TABLES = {"releases", "histograms", "level_estimates", "level_shares", "budgets", "validations"} | {
-    "aggregates",
-    "itemsets",
-    "rules",
-    "means",
-    "quantiles",
-    "bins",
-}
+TABLES = {table.name for table in PUBLISHED}
 
 
 @pytest.fixture
@@ -62,20 +56,7 @@ def test_one_release_of_several(
     written = export_release(run.home.root, second.release_id, tmp_path / "second")
     assert "privacy.json" in written, "a refused release has spent too"
     heights = {table: pl.read_parquet(tmp_path / "second" / f"{table}.parquet").height for table in TABLES}
-    assert heights == {
-        "releases": 1,
-        "validations": 2,
-        "histograms": 0,
-        "level_estimates": 0,
-        "level_shares": 0,
-        "aggregates": 0,
-        "itemsets": 0,
-        "rules": 0,
-        "means": 0,
-        "quantiles": 0,
-        "bins": 0,
-        "budgets": 0,
-    }
+    assert heights == dict.fromkeys(TABLES, 0) | {"releases": 1, "validations": 2}
 
 
 def test_nothing_is_overwritten_unless_by_force(run: Run, tmp_path: Path) -> None:

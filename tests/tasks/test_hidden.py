@@ -26,11 +26,11 @@ from pldp.questions.histograms.plan import Plan
 from pldp.tasks.collect import collect
 from pldp.tasks.combine import combine
 from pldp.tasks.count import add_up, count
+from pldp.tasks.histogram_tables import budget_rows, histogram_rows, share_rows
 from pldp.tasks.ingest import Ingested, ingest
 from pldp.tasks.perturb import perturb_hidden, perturb_mixed, read_reports, write_reports
 from pldp.tasks.run import Run
 from pldp.tasks.specfile import load_spec
-from pldp.tasks.tables import budget_rows, histogram_rows, share_rows
 from tests.people import LEVELS, digests, make_people, opened, world, write_spec
 
 HIDDEN: dict[str, Any] = {"column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}

@@ -9,19 +9,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pldp.tasks.query import comments, connect, connect_memory, identifier, names, statement, text
+from pldp.tasks.query import comments, connect, connect_memory, identifier, statement, text
 
 
 def test_statements_come_from_files_with_their_lists_filled_in() -> None:
     assert "{domain}" in statement("10_ingest_domain")
     filled = statement("10_ingest_domain", domain="d", values="'a'")
     assert filled.endswith("CREATE TYPE d AS ENUM ('a')\n")
-
-
-def test_names_are_in_the_order_of_their_numbers() -> None:
-    assert names("5")[0] == "50_publish_releases"
-    assert names("5") == sorted(names("5"))
-    assert all(name.startswith("6") for name in names("6"))
 
 
 def test_comments_come_from_the_remarks_behind_columns() -> None:

@@ -55,7 +55,7 @@ def test_what_a_release_holds(home: Path, staged: Staged, passed: tuple[Verdict,
     found = read_release(home, published(home.parent, "a", staged, passed).release_id)
     assert found.valid
     assert found.failed_gates() == ""
-    assert found.histograms.select(staged.rows.columns).equals(staged.rows)
+    assert found.tables["histograms"].equals(staged.rows)
     assert found.statement is not None
     content = json.loads(json.dumps(found.as_json(), default=str, allow_nan=False))
     assert {"release_id", "name", "status", "histograms", "budgets", "validations", "privacy"} <= set(content)

@@ -1,28 +1,99 @@
-"""The rows of the published tables."""
+"""Frames of the published tables: what their declaration demands, and the rows of histograms."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from pldp.tasks.query import connect, names, statement
-from pldp.tasks.tables import budget_rows, validation_rows
+from pldp.tables.common import VALIDATIONS
+from pldp.tables.histograms import LEVEL_ESTIMATES, LEVEL_SHARES
+from pldp.tables.items import ITEMSETS, RULES
+from pldp.tables.registry import published_table
+from pldp.tasks.histogram_tables import budget_rows
+from pldp.tasks.tables import completed, frame, from_rows, of_release, schema, stacked, validation_rows
 from tests.people import JOBS
 from tests.tasks.conftest import Staged, stage_run
 
 
 @pytest.mark.parametrize("table", ["histograms", "level_estimates", "budgets"])
-def test_frames_have_the_columns_of_their_tables(table: str, staged: Staged, tmp_path: Path) -> None:
-    (name,) = (name for name in names("5") if name.endswith(f"publish_{table}"))
-    with connect(tmp_path / "t.duckdb") as connection:
-        connection.execute(statement(name))
-        columns = [row[0] for row in connection.execute(f"SELECT column_name FROM (DESCRIBE {table})").fetchall()]  # noqa: S608
-    # Only a release of aggregates has providers; in others the column stays null.
-    elsewhere = {"provider"} if table == "budgets" else set()
-    assert set(staged.tables[table].columns) | {"release_id"} | elsewhere == set(columns)
+def test_frames_have_the_columns_of_their_tables(table: str, staged: Staged) -> None:
+    assert dict(staged.tables[table].schema) == schema(published_table(table).content)
+
+
+def test_columns_are_cast_and_put_in_order() -> None:
+    columns = {
+        "n_reports": np.array([3, 4], dtype=np.int32),
+        "mechanism": "brr",
+        "frequency": [1, 0.5],
+        "standard_error": np.array([0.5, 0.25], dtype=np.float32),
+        "value": ("a", "b"),
+        "level": "low",
+        "attribute": "job",
+    }
+    made = frame(LEVEL_ESTIMATES, columns)
+    assert dict(made.schema) == schema(LEVEL_ESTIMATES.content)
+    assert made.rows() == [("job", "low", "a", "brr", 1.0, 0.5, 3), ("job", "low", "b", "brr", 0.5, 0.25, 4)]
+
+
+def test_what_may_be_null_can_be_left_out() -> None:
+    made = frame(LEVEL_SHARES, {"level": ["low"], "share": [0.5], "standard_error": [0.1]})
+    assert made.rows() == [(None, "low", 0.5, 0.1)]
+    assert dict(made.schema) == schema(LEVEL_SHARES.content)
+    assert frame(LEVEL_SHARES, made.to_dict()).equals(made), "a frame's own columns make the same frame"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"levels": ["low"]}, "table level_shares has no column levels"),
+        ({"release_id": "a-1"}, "table level_shares has no column release_id"),
+        ({"share": ["CANARY"]}, "cells are not of their column's type"),
+        ({"level": ["CANARY"], "share": [0.5, 0.25]}, "columns differ in length"),
+    ],
+)
+def test_a_frame_that_is_not_its_table_is_refused_without_its_cells(wrong: dict[str, Any], message: str) -> None:
+    columns = {"level": "low", "share": [0.5], "standard_error": 0.1} | wrong
+    with pytest.raises(ValueError, match=message) as refused:
+        frame(LEVEL_SHARES, columns)
+    assert "CANARY" not in str(refused.value)
+    assert refused.value.__context__ is None
+
+
+def test_a_missing_column_is_named() -> None:
+    with pytest.raises(ValueError, match="table level_shares lacks its column share, standard_error"):
+        frame(LEVEL_SHARES, {"level": ["low"]})
+    with pytest.raises(ValueError, match="lacks its column share"):
+        from_rows(LEVEL_SHARES, [{"level": "low", "standard_error": 0.1}])
+
+
+def test_no_rows_have_the_columns_all_the_same() -> None:
+    for made in (stacked(RULES, ()), from_rows(RULES, ())):
+        assert made.is_empty()
+        assert dict(made.schema) == schema(RULES.content)
+
+
+def test_rows_and_parts() -> None:
+    part = {"items": [["bread", "milk"], ["beer"]], "length": [2, 1], "n_users": 9}
+    part |= dict.fromkeys(("support", "standard_error", "ci_low", "ci_high", "probability_frequent"), 0.5)
+    made = stacked(ITEMSETS, (part, part))
+    assert made["items"].to_list() == [["bread", "milk"], ["beer"]] * 2
+    assert from_rows(ITEMSETS, made.to_dicts()).equals(made)
+    named = of_release(made, "a-1")
+    assert named.columns[0] == "release_id"
+    assert set(named["release_id"]) == {"a-1"}
+    assert of_release(stacked(ITEMSETS, ()), "a-1").is_empty()
+
+
+def test_rows_of_another_version_are_completed() -> None:
+    older = pl.DataFrame({"release_id": ["a-1"], "gate": ["g"], "unknown": [1]})
+    made = completed(VALIDATIONS, older)
+    assert dict(made.schema) == schema(VALIDATIONS.columns)
+    assert made.rows() == [("a-1", "g", None, None, None, None, None)]
+    assert completed(VALIDATIONS, pl.DataFrame()).is_empty(), "a table that is not there has no rows"
 
 
 def test_histogram_rows(staged: Staged) -> None:

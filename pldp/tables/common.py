@@ -1,0 +1,90 @@
+"""The tables of every release, whatever it asks."""
+
+from __future__ import annotations
+
+from pldp.tables.declaration import RELEASE_ID, Table, flag, moment, real, text, whole
+
+RELEASES = Table(
+    name="releases",
+    grain="release, published or refused",
+    columns=(
+        text("release_id", "identity: spec, keyed snapshot of the source, schedule slot", primary=True),
+        text("name", "the spec's name; releases of one name form a series"),
+        text("status", "published, or refused because a gate failed"),
+        moment("created_at", "when the release was first opened, UTC; always after the one of its name before it"),
+        whole("n_users", "how many users took part; public"),
+        text("spec_sha256", "hash of the spec"),
+        text("plan_sha256", "hash of the plan: budgets, mechanisms, thresholds"),
+        text("code_version", "version of pldp that made it"),
+        real(
+            "worst_epsilon",
+            "the most that one user (or what protects says) can have spent on it; null before 0.3.0",
+            nullable=True,
+            since="0.3.0",
+        ),
+        text(
+            "protects",
+            "whom that budget protects: a user, an item or an occurrence; different ones are never added",
+            nullable=True,
+            since="0.3.0",
+        ),
+    ),
+    key=(),
+)
+
+BUDGETS = Table(
+    name="budgets",
+    grain="release × attribute × level (× provider in a release of aggregates)",
+    columns=(
+        RELEASE_ID,
+        text("attribute", "what was asked"),
+        text("level", "the level"),
+        text("unit", "what the budget protects: a user, an item or an occurrence; different units are never added"),
+        text("mechanism", "the protocol that spends the budget"),
+        real("nominal_epsilon", "the budget"),
+        real("exact_epsilon", "exact worst case of the realised probabilities, rounded up"),
+        real(
+            "level_leak",
+            "the most that this report and that about the level tell about it; null where levels are public",
+            nullable=True,
+        ),
+        real("share", "the attribute's share of the total budget"),
+        whole("n_users", "users at this level; null where levels are hidden", nullable=True),
+        real("noise_own", "variance of one report's estimate at the user's own value", nullable=True, since="0.3.0"),
+        real("noise_other", "the same at any other value", nullable=True, since="0.3.0"),
+        real(
+            "covariance_slope",
+            "s: values with shares f, g have noise covariance -(s (f + g) + b) in one report",
+            nullable=True,
+            since="0.3.0",
+        ),
+        real(
+            "covariance_base",
+            "b; both are zero where a mechanism perturbs every value on its own",
+            nullable=True,
+            since="0.3.0",
+        ),
+        text(
+            "provider",
+            "who gets the reports, in a release of aggregates, where the level is a profile; null elsewhere",
+            nullable=True,
+            since="0.3.0",
+        ),
+    ),
+    key=("attribute", "level", "provider"),
+)
+
+VALIDATIONS = Table(
+    name="validations",
+    grain="release × gate",
+    columns=(
+        RELEASE_ID,
+        text("gate", "short name"),
+        text("sentence", "what must hold"),
+        flag("passed", "whether it did"),
+        real("observed", "the worst figure seen"),
+        real("bound", "what it was compared with"),
+        real("false_alarm", "the most probable a correct release is to fail this gate"),
+    ),
+    key=("gate",),
+)

@@ -1,0 +1,47 @@
+"""The tables of item sets and the rules in them."""
+
+from __future__ import annotations
+
+from pldp.tables.declaration import RELEASE_ID, Table, real, texts, whole
+
+ITEMSETS = Table(
+    name="itemsets",
+    grain="release × item set: every declared item, and every longer set that may be frequent",
+    columns=(
+        RELEASE_ID,
+        texts("items", "the items of the set, in the order of their declaration"),
+        whole("length", "how many they are"),
+        real("support", "estimated share of users who hold them all, unbiased; may be negative"),
+        real("standard_error", "of support"),
+        real("ci_low", "interval of support"),
+        real("ci_high", "upper end of the interval"),
+        real(
+            "probability_frequent", "chance that the true support reaches the spec's minimum, this set alone considered"
+        ),
+        whole("n_users", "users of the release, those without items too"),
+    ),
+    key=("items",),
+)
+
+RULES = Table(
+    name="rules",
+    grain="release × rule: a split of a frequent set",
+    columns=(
+        RELEASE_ID,
+        texts("antecedent", "who holds these items …"),
+        texts("consequent", "… holds these too"),
+        real("support", "estimated share of users who hold both"),
+        real("confidence", "estimated share of those with the antecedent who hold the consequent too; may exceed 1"),
+        real("standard_error", "of confidence, to first order"),
+        real("ci_low", "interval of confidence"),
+        real("ci_high", "upper end of the interval"),
+        real(
+            "lift",
+            "confidence over the consequent's support; null where that is less than three standard errors",
+            nullable=True,
+        ),
+    ),
+    key=("antecedent", "consequent"),
+)
+
+TABLES = (ITEMSETS, RULES)

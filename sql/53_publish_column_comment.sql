@@ -1,0 +1,2 @@
+-- grain: the column's comment
+COMMENT ON COLUMN {table}.{column} IS {comment}

@@ -1,2 +1,0 @@
--- grain: that of the table, for one release
-SELECT * FROM {table} WHERE release_id = $release_id
