@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 HOME_DIR ?= data/home
 READY := $(VENV)/.ready
 
-.PHONY: install release test lint types bench reproduce clean
+.PHONY: install release test lint types bench reproduce reference clean
 
 install: $(READY)
 
@@ -34,6 +34,9 @@ bench: install
 
 reproduce: install
 	@$(BIN)/pldp reproduce all
+
+reference: install   # the parts of docs/tables.md that follow from pldp/tables
+	@$(BIN)/python -m pldp.tasks.reference docs/tables.md
 
 clean:
 	rm -rf data/home data/sample.parquet .mypy_cache .ruff_cache .pytest_cache .hypothesis
