@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -39,13 +40,9 @@ def frame(table: Table, columns: Mapping[str, Any]) -> pl.DataFrame:
         raise ValueError(f"table {table.name} has no column {', '.join(sorted(strange))}")
     if missing := {column.name for column in table.content if not column.nullable} - set(columns):
         raise ValueError(f"table {table.name} lacks its column {', '.join(sorted(missing))}")
-    try:
-        made = pl.DataFrame(dict(columns), schema_overrides={name: wanted[name] for name in columns})
-    except (TypeError, ValueError, pl.exceptions.PolarsError):
-        made = None
-    if made is None:  # not within the handler: the foreign error quotes cells
-        raise ValueError(f"table {table.name}: columns differ in length, or cells are not of their column's type")
-    return _ordered(made, wanted)
+    with suppress(TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):  # which quote cells
+        return _ordered(pl.DataFrame(dict(columns), schema_overrides={name: wanted[name] for name in columns}), wanted)
+    raise ValueError(f"table {table.name}: columns differ in length, or cells are not of their column's type")
 
 
 def stacked(table: Table, parts: Iterable[Mapping[str, Any]]) -> pl.DataFrame:

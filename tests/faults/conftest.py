@@ -11,13 +11,14 @@ from typing import Any
 import duckdb
 import pytest
 
+from pldp.tables.registry import PUBLISHED
 from tests.faults.dying import Point, start
 from tests.flows.conftest import PATIENCE, pldp, server
 from tests.people import digests, world
 
 __all__ = ["pldp", "server"]
 
-TABLES = ("releases", "histograms", "level_estimates", "budgets", "validations")
+TABLES = [table.name for table in PUBLISHED]
 FILES = 2 * 3 * 4
 """Report files of a release: attributes × levels × partitions."""
 

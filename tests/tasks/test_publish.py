@@ -98,6 +98,13 @@ def test_all_tables_or_none(broken: str, run: Run, staged: Staged, passed: tuple
     assert ask(run, "SELECT count(*) FROM releases") == [(2,)]
 
 
+def test_a_table_that_nobody_declared_is_not_published(run: Run, staged: Staged, passed: tuple[Verdict, ...]) -> None:
+    tables = staged.tables | {"strange": staged.tables["budgets"]}
+    with pytest.raises(StageFailed, match="Stage publish failed"):
+        publish.fn(run, 4000, tables, passed)
+    assert not run.home.results.exists()
+
+
 def test_a_crash_before_the_swap_is_made_up_for(
     run: Run, staged: Staged, passed: tuple[Verdict, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

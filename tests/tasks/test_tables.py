@@ -52,6 +52,8 @@ def test_what_may_be_null_can_be_left_out() -> None:
         ({"levels": ["low"]}, "table level_shares has no column levels"),
         ({"release_id": "a-1"}, "table level_shares has no column release_id"),
         ({"share": ["CANARY"]}, "cells are not of their column's type"),
+        ({"share": np.array(["CANARY"])}, "cells are not of their column's type"),
+        ({"share": pl.Series(["CANARY"])}, "cells are not of their column's type"),
         ({"level": ["CANARY"], "share": [0.5, 0.25]}, "columns differ in length"),
     ],
 )
