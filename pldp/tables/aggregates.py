@@ -18,9 +18,9 @@ AGGREGATES = Table(
         real(
             "share",
             "of the sum of all attributes' totals; null where that sum is less than three standard errors",
-            nullable=True,
+            optional=True,
         ),
-        real("share_error", "standard error of share, to first order", nullable=True),
+        real("share_error", "standard error of share, to first order", optional=True),
         whole("n_users", "users behind it, those without items too"),
     ),
     key=("provider", "attribute"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 RELEASE = "release_id"
 """The column that every published table begins with: whose row it is."""
@@ -23,24 +24,27 @@ class Type(StrEnum):
     MOMENT = "TIMESTAMP"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Column:
     """One published column; `comment` stands in the database and in the reference."""
 
-    name: str
     type: Type
+    name: str
     comment: str
-    nullable: bool = False
-    primary: bool = False
-    """Whether no two rows of the results may have the same value."""
+    optional: bool = False
+    """Whether a row may leave it null."""
     since: str = ""
     """The version that added it to a table which was there already; rows of earlier versions have null."""
+    primary: bool = False
+    """Whether no two rows of the results may have the same value."""
 
     def __post_init__(self) -> None:
-        if self.since and not self.nullable:
-            raise ValueError(f"column {self.name}: one that is added later must be nullable, for the rows before it")
         if not self.comment:
             raise ValueError(f"column {self.name}: has no comment")
+
+    @property
+    def nullable(self) -> bool:
+        return self.optional or bool(self.since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,34 +78,11 @@ class Table:
         return self.columns[1:]
 
 
-def text(name: str, comment: str, *, nullable: bool = False, since: str = "", primary: bool = False) -> Column:
-    """A column of words."""
-    return Column(name=name, type=Type.TEXT, comment=comment, nullable=nullable, since=since, primary=primary)
-
-
-def texts(name: str, comment: str) -> Column:
-    """A column of lists of words."""
-    return Column(name=name, type=Type.TEXTS, comment=comment)
-
-
-def real(name: str, comment: str, *, nullable: bool = False, since: str = "") -> Column:
-    """A column of real numbers."""
-    return Column(name=name, type=Type.REAL, comment=comment, nullable=nullable, since=since)
-
-
-def whole(name: str, comment: str, *, nullable: bool = False, since: str = "") -> Column:
-    """A column of whole numbers."""
-    return Column(name=name, type=Type.WHOLE, comment=comment, nullable=nullable, since=since)
-
-
-def flag(name: str, comment: str) -> Column:
-    """A column of yes and no."""
-    return Column(name=name, type=Type.FLAG, comment=comment)
-
-
-def moment(name: str, comment: str) -> Column:
-    """A column of moments, UTC."""
-    return Column(name=name, type=Type.MOMENT, comment=comment)
-
+text = partial(Column, Type.TEXT)
+texts = partial(Column, Type.TEXTS)
+real = partial(Column, Type.REAL)
+whole = partial(Column, Type.WHOLE)
+flag = partial(Column, Type.FLAG)
+moment = partial(Column, Type.MOMENT)
 
 RELEASE_ID = text(RELEASE, "the release")

@@ -22,10 +22,7 @@ HISTOGRAMS = Table(
         whole("n_reports", "reports behind it"),
         flag("reliable", "whether the unbiased frequency exceeds three standard errors"),
         real(
-            "unbiased_standard_error",
-            "of unbiased_frequency; null in releases of versions before 0.3.0",
-            nullable=True,
-            since="0.3.0",
+            "unbiased_standard_error", "of unbiased_frequency; null in releases of versions before 0.3.0", since="0.3.0"
         ),
     ),
     key=("attribute", "value"),
@@ -70,7 +67,7 @@ LEVEL_SHARES = Table(
     grain="release × level (× attribute where each has a level of its own), where levels are hidden",
     columns=(
         RELEASE_ID,
-        text("attribute", "whose level it is; null where one level rules all attributes", nullable=True),
+        text("attribute", "whose level it is; null where one level rules all attributes", optional=True),
         text("level", "the level"),
         real("share", "estimated share of users who chose it, unbiased; may be negative"),
         real("standard_error", "of share"),

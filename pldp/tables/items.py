@@ -38,7 +38,7 @@ RULES = Table(
         real(
             "lift",
             "confidence over the consequent's support; null where that is less than three standard errors",
-            nullable=True,
+            optional=True,
         ),
     ),
     key=("antecedent", "consequent"),

@@ -252,10 +252,8 @@ from pldp.tasks.results import read_release
 
 home = Path(sys.argv[1])
 found = read_release(home, "people")
-tables = ("releases", "histograms", "level_estimates", "budgets", "validations")
-rows = {table: getattr(found, table) for table in tables}
 for number in range(int(sys.argv[2])):
-    _replace(Home(home), f"people-{number}", rows)
+    _replace(Home(home), f"people-{number}", found.tables)
 """
 
 

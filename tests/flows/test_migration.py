@@ -85,6 +85,18 @@ def test_the_file_is_not_of_this_version(home: Path) -> None:
     assert ask(home, "SELECT DISTINCT comment FROM duckdb_tables()") == [(None,)]
 
 
+@pytest.mark.parametrize(
+    "table", [table for table in PUBLISHED if table.name != "estimates"], ids=lambda table: table.name
+)
+def test_what_analysts_know_is_what_it_was(table: Table, home: Path) -> None:
+    """Names, types, order, comments and where null may stand; later columns follow those of before."""
+    columns = "column_name, data_type, is_nullable, comment"
+    before = ask(home, f"SELECT {columns} FROM duckdb_columns() WHERE table_name = '{table.name}'")  # noqa: S608
+    now = [(column.name, column.type.value, column.nullable, column.comment) for column in table.columns]
+    assert before
+    assert now[: len(before)] == before
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_a_release_is_read_as_it_was_published(name: str, home: Path) -> None:
     found = read_release(home, name)
@@ -95,6 +107,8 @@ def test_a_release_is_read_as_it_was_published(name: str, home: Path) -> None:
         assert dict(found.tables[table.name].schema) == schema(table.content)
         if table.name != "estimates":
             assert found.tables[table.name].rows() == stored(home, table, name)
+        keys = [tuple(map(str, row)) for row in found.tables[table.name].select(table.key).rows()]
+        assert len(set(keys)) == len(keys), "the declared key tells rows apart"
     contents = compare_contents(Home(home), found.release_id)
     assert contents.recorded
     assert contents.problems == ()
