@@ -52,8 +52,8 @@ def make_release(spec: ItemsSpec, question: Items) -> Plan:
     """The plan of a release that asks for items and nothing else."""
     if spec.source.reports is not None and question.phases > 1:
         raise ValueError(
-            "source.reports: with protocol sampling the second half of the people is asked what the first half's reports "
-            "tell, so their reports cannot lie there together. Set itemsets.length: 1, or protocol: bounded"
+            "source.reports: with protocol sampling the second half of the people is asked what the first half's "
+            "reports tell, so they cannot lie there together. Set itemsets.length: 1, or protocol: bounded"
         )
     return Plan(
         name=spec.name,
