@@ -13,10 +13,12 @@ from prefect import flow
 
 from pldp.flows.orchestration import orchestrated
 from pldp.flows.pipeline import Outcome, conclude, draw, everybody, threads
+from pldp.flows.planned import as_frame
 from pldp.flows.progress import report, tell
 from pldp.flows.runner import running_on
 from pldp.questions.question import Repeats, Rows
-from pldp.questions.rows import height, joined
+from pldp.questions.rows import joined
+from pldp.tables.common import BUDGETS
 from pldp.tasks.combine import StoredReports
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import Ingested
@@ -103,7 +105,8 @@ def _study(run: Run, ingested: Ingested, outcome: Outcome, repeats: Repeats) -> 
     report("repeat", len(questions), len(questions))
     names = dict.fromkeys(name for part in parts for name in part)
     tables = {name: joined([part[name] for part in parts if name in part]) for name in names}
-    return {name: pl.DataFrame(dict(rows), infer_schema_length=None) for name, rows in tables.items() if height(rows)}
+    budgets = outcome.tables[BUDGETS.name]
+    return {**{name: as_frame(rows) for name, rows in tables.items()}, BUDGETS.name: budgets}
 
 
 def _keep(run: Run, tables: Mapping[str, pl.DataFrame]) -> None:
@@ -112,4 +115,6 @@ def _keep(run: Run, tables: Mapping[str, pl.DataFrame]) -> None:
     path.unlink(missing_ok=True)
     with connect(path) as connection:
         for table, frame in tables.items():
+            if not frame.columns:
+                continue  # nothing of it, so nothing says what its columns would be
             connection.from_arrow(frame.to_arrow()).create(table)

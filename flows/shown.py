@@ -56,6 +56,8 @@ def show_lines(out: Console, title: str, lines: tuple[str, ...]) -> None:
 
 def show_frames(out: Console, frames: Mapping[str, pl.DataFrame], prefix: str = "") -> None:
     for name, rows in frames.items():
+        if rows.is_empty():
+            continue
         out.print(frame_table(f"{prefix}{name.replace('_', ' ')}", rows))
         if rows.height > MOST_ROWS:
             out.print(f"… and {rows.height - MOST_ROWS:,} more rows: --json has all", highlight=False)

@@ -60,7 +60,7 @@ def gates(plan: Histograms, evidence: Evidence) -> tuple[Gate, ...]:
             [int(support.n.sum()) for support in result.supports], evidence.n_users, "Every attribute has"
         ),
     )
-    return looked_at if evidence.truth is None else (*looked_at, unbiased(plan, result, evidence.truth))
+    return looked_at if evidence.truth is None else (*looked_at, unbiased(plan, result, evidence.truth.shares))
 
 
 def _has_quantiles(plan: Histograms) -> bool:
