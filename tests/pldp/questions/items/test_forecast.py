@@ -10,6 +10,7 @@ import pytest
 
 from pldp.questions.items.predict import typical_error
 from pldp.questions.items.question import ITEM_CELLS, LEAST_CELLS
+from pldp.questions.items.statement import items_statement
 from tests.pldp.questions.items.memory import NAMES, ONE, make_question
 
 LEVELS = dict(zip(NAMES, (0, 1, 2, 3, 4, 4), strict=True))
@@ -18,7 +19,7 @@ SENSITIVE = {"sensitivity": {"of": 5, "levels": LEVELS}}
 
 def test_predictions() -> None:
     question = make_question(**SENSITIVE)
-    shown = question.predictions()
+    shown = question.predictions(None)
     levels, items, sensitivities = (shown.tables[name] for name in ("levels", "items", "sensitivities"))
     assert shown.tables["protocols"] == {"protocol": ["bounded"], "why": [question.why]}
     assert (levels["level"], levels["nominal_epsilon"], levels["keeps_bound"]) == (
@@ -45,25 +46,25 @@ def test_predictions() -> None:
         "sets held by 10.00% of users, the minimum, and their items by nobody else",
         "levels are chosen independently of the items",
     )
-    assert (shown.target, question.typical_errors()) == ("", {}), "a target error makes no sense of sets"
+    assert (question.target, question.typical_errors()) == ("", {}), "a target error makes no sense of sets"
     json.dumps(shown.tables)
 
 
 def test_predictions_of_the_other_forms() -> None:
-    sampled = make_question(protocol="sampling").predictions()
+    sampled = make_question(protocol="sampling").predictions(None)
     assert sampled.tables["items"] == {}
     assert sampled.assumptions[-2:] == (
         "rows of at most 8 items: longer ones understate their items",
         "rows that hold at most 4 of the 64 candidate sets",
     )
-    assert make_question(**ONE).predictions().assumptions[1] == "equal shares of all values"
-    assert make_question(combination="sum").predictions().assumptions[-1].startswith("sets held by")
+    assert make_question(**ONE).predictions(None).assumptions[1] == "equal shares of all values"
+    assert make_question(combination="sum").predictions(None).assumptions[-1].startswith("sets held by")
     drowned = make_question(protocol="bounded", budget={"total": 1})
-    assert drowned.predictions().notes == (
+    assert drowned.predictions(None).notes == (
         "sets of 1 are the longest that are looked for, of 3 asked: the errors of longer ones would make frequent sets "
         "of noise",
     )
-    open_items = make_question(**SENSITIVE, protocol="aprr").predictions()
+    open_items = make_question(**SENSITIVE, protocol="aprr").predictions(None)
     assert "exceeds its bound at high, low: `pldp release` refuses this spec" in open_items.notes[-1]
     assert open_items.tables["levels"]["exact_epsilon"] == [None, None]
     assert open_items.tables["sensitivities"]["odds"][0] is None
@@ -82,7 +83,7 @@ def test_budgets() -> None:
 
 def test_the_statement() -> None:
     question = make_question(**SENSITIVE)
-    statement = question.statement()
+    statement = items_statement(question)
     assert (statement["kind"], statement["unit"], statement["protects"]) == (
         "items",
         "user",
@@ -94,12 +95,18 @@ def test_the_statement() -> None:
     assert [row["sensitivity"] for row in statement["items"]] == list(LEVELS.values())
     assert "the declared items, and how sensitive each is" in statement["public"]
     assert statement["assumptions"] == ["levels are chosen independently of the items"]
-    assert make_question(combination="sum").statement()["assumptions"] == []
-    assert make_question(**ONE).statement()["neighbours"] == "any two values of a user, at the same level"
-    sampled = make_question(protocol="sampling").statement()
+    assert items_statement(make_question(combination="sum"))["assumptions"] == []
+    assert items_statement(make_question(**ONE))["neighbours"] == "any two values of a user, at the same level"
+    sampled = items_statement(make_question(protocol="sampling"))
     assert sampled["items"] == []
     assert any("candidate sets were asked about" in sentence for sentence in sampled["public"])
     json.dumps(statement)
+    part = question.statement("vault")
+    assert (part.guarantee, part.neighbours) == (statement["protects"], statement["neighbours"])
+    assert part.exact == statement["worst_total"]["exact_epsilon"]
+    assert part.public == tuple(statement["public"])
+    assert set(part.details) == {"protocol", "levels", "items"}
+    assert make_question(**SENSITIVE, protocol="aprr").statement("vault").exact is None
 
 
 def test_what_a_person_takes_of_a_partition() -> None:
