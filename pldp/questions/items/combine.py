@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.questions.items.index import Index
-from pldp.questions.items.mining import Found, Group, estimate_groups, judge, mine_groups
+from pldp.questions.items.mining import EstimatedSets, Group, estimate_groups, judge, mine_groups
 from pldp.questions.items.pooling import Weigh, alone, pool, weigher
 from pldp.questions.items.reports import Support, read_candidates, support_of, write_candidates
 from pldp.questions.items.rowchannels import Bits, Candidates, OneValue, Sampled
@@ -33,8 +33,8 @@ MOST_RULES = 1_000_000
 class Mined:
     """Every item, the longer sets that may be frequent, and the rules between them."""
 
-    singles: Found
-    longer: tuple[Found, ...]
+    singles: EstimatedSets
+    longer: tuple[EstimatedSets, ...]
     rules: tuple[Rules, ...] | tuple[SampledRule, ...]
     searched: int
     """The longest length that was looked at."""
@@ -42,7 +42,7 @@ class Mined:
     """What the second half was asked about."""
 
     @property
-    def by_length(self) -> tuple[Found, ...]:
+    def by_length(self) -> tuple[EstimatedSets, ...]:
         return self.singles, *self.longer
 
 
@@ -160,10 +160,10 @@ def mine_sampled(plan: Items, halves: tuple[Support, ...], candidates: Candidate
     return Mined(singles, tuple(_alive(sets, plan) for sets in longer), rules, longest, candidates)
 
 
-def _alive(sets: Found, plan: Items) -> Found:
+def _alive(sets: EstimatedSets, plan: Items) -> EstimatedSets:
     """Those that may be frequent, as mining keeps them."""
     kept = sets.support + plan.reach * sets.standard_error >= plan.minimum_support
-    return Found(**{name: value[kept] for name, value in vars(sets).items()})
+    return EstimatedSets(**{name: value[kept] for name, value in vars(sets).items()})
 
 
 def _half(plan: Items, support: Support, phase: int) -> Half:

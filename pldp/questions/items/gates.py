@@ -122,8 +122,8 @@ def supports_true(plan: Items, result: ItemsResult, truth: Truth) -> Gate:
         largest = _largest(plan, result, sets.items.shape[1])
         # A standard error without noise is that of open items: they are what they are.
         variance = np.maximum(sets.standard_error**2, 1e-18)
-        found = bernstein(sets.support - true, variance, np.full(len(rows), largest))
-        probabilities += found[compared].tolist()
+        by_set = bernstein(sets.support - true, variance, np.full(len(rows), largest))
+        probabilities += by_set[compared].tolist()
     whole = plan.protocol != "sampling"
     return tails(
         "supports_true",

@@ -53,12 +53,12 @@ def privacy(
     return Privacy(min(degrees), max(degrees), average, 1 - revealed(support, mean_keep))
 
 
-def identity_errors(true: Collection[tuple[int, ...]], found: Collection[tuple[int, ...]]) -> tuple[float, float]:
+def identity_errors(true: Collection[tuple[int, ...]], mined: Collection[tuple[int, ...]]) -> tuple[float, float]:
     """θ⁺ and θ⁻ (aprr Definition 7): sets made up and sets missed, by the number of truly frequent ones.
 
     aprr's text and the captions of its Figure 3 exchange the two; this is the definition.
     """
-    truth, mined = set(true), set(found)
+    truth, estimated = set(true), set(mined)
     if not truth:
         raise ValueError("no set is truly frequent, so identity errors have no meaning; lower the minimum support")
-    return len(mined - truth) / len(truth), len(truth - mined) / len(truth)
+    return len(estimated - truth) / len(truth), len(truth - estimated) / len(truth)

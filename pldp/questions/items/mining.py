@@ -64,7 +64,7 @@ class Search:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class EstimatedSets:
     """Sets of one length that may be frequent, in rising order. Supports are unbiased shares; may be negative."""
 
     items: Itemsets
@@ -90,37 +90,39 @@ class Group:
     channel: Responses
 
 
-def mine(count: Callable[[Itemsets], Counts], n_rows: int, channel: Responses, search: Search) -> tuple[Found, ...]:
-    """One `Found` a length. `count` is `Columns.count`, or its sum over partitions."""
-    found = mine_groups(lambda sets: count(sets)[:, None], (Group(n_rows, channel),), search)
-    return tuple(replace(level, count=level.count[:, 0]) for level in found)
+def mine(
+    count: Callable[[Itemsets], Counts], n_rows: int, channel: Responses, search: Search
+) -> tuple[EstimatedSets, ...]:
+    """One `EstimatedSets` per length. `count` is `Columns.count`, or its sum over partitions."""
+    mined = mine_groups(lambda sets: count(sets)[:, None], (Group(n_rows, channel),), search)
+    return tuple(replace(sets, count=sets.count[:, 0]) for sets in mined)
 
 
 def mine_groups(
     count: Callable[[Itemsets], Counts], groups: Sequence[Group], search: Search, weigh: Weigh = alone
-) -> tuple[Found, ...]:
+) -> tuple[EstimatedSets, ...]:
     """The same where users have channels by their groups; `count` gives (set, group), and no group is empty."""
     if not groups or min(group.n_rows for group in groups) < 1:
         raise ValueError("there are no reports to mine")
     indexes = [Index(group.n_rows, group.channel.n_items) for group in groups]
-    found: list[Found] = []
+    mined: list[EstimatedSets] = []
     candidates = indexes[0].extend(search.most_candidates)
     while len(candidates):
         whole = estimate_groups(candidates, count(candidates), indexes, groups, search, weigh)
         kept = whole.support + search.reach * whole.standard_error >= search.minimum
-        level = Found(**{name: value[kept] for name, value in vars(whole).items()})
+        sets = EstimatedSets(**{name: value[kept] for name, value in vars(whole).items()})
         if not kept.any():
             break
-        found.append(level)
-        for index, counts in zip(indexes, level.count.T, strict=True):
-            index.add(level.items, counts)
+        mined.append(sets)
+        for index, counts in zip(indexes, sets.count.T, strict=True):
+            index.add(sets.items, counts)
         candidates = candidates[:0]
-        if len(found) < search.length and not (search.stop and indexes[0].n_partners > search.most_candidates):
+        if len(mined) < search.length and not (search.stop and indexes[0].n_partners > search.most_candidates):
             candidates = indexes[0].extend(search.most_candidates)
-    return tuple(found)
+    return tuple(mined)
 
 
-def estimate(items: Itemsets, counts: Counts, index: Index, channel: Responses, search: Search) -> Found:
+def estimate(items: Itemsets, counts: Counts, index: Index, channel: Responses, search: Search) -> EstimatedSets:
     """Supports of sets all of whose proper subsets are in the index."""
     whole = estimate_groups(items, counts[:, None], [index], [Group(index.n_rows, channel)], search, alone)
     return replace(whole, count=counts)
@@ -128,17 +130,17 @@ def estimate(items: Itemsets, counts: Counts, index: Index, channel: Responses, 
 
 def estimate_groups(
     items: Itemsets, counts: Counts, indexes: Sequence[Index], groups: Sequence[Group], search: Search, weigh: Weigh
-) -> Found:
+) -> EstimatedSets:
     support, error = (np.empty(len(items)) for _ in range(2))
     n = np.array([group.n_rows for group in groups])
     size = max(1, _CHUNK_CELLS >> items.shape[1])
     for start in range(0, len(items), size):
         part = slice(start, start + size)
-        own = [
+        by_group = [
             moments(items[part], counts[part, g], index, group.channel)
             for g, (index, group) in enumerate(zip(indexes, groups, strict=True))
         ]
-        means, noises = (np.stack(column, axis=1) for column in zip(*own, strict=True))
+        means, noises = (np.stack(column, axis=1) for column in zip(*by_group, strict=True))
         weights = weigh(items[part])
         support[part], error[part] = pool(means, noises, n, weights, int(n.sum()), population=search.population)
     return judge(items, counts, support, error, search)
@@ -152,7 +154,7 @@ def moments(items: Itemsets, counts: Counts, index: Index, channel: Responses) -
     return support, (shares * response**2).sum(axis=1) - support
 
 
-def judge(items: Itemsets, counts: Counts, support: Floats, error: Floats, search: Search) -> Found:
+def judge(items: Itemsets, counts: Counts, support: Floats, error: Floats, search: Search) -> EstimatedSets:
     """Interval and probability of being frequent, by the normal law about each estimate."""
     reach = float(norm.isf((1 - search.confidence) / 2)) * error
     away = support - search.minimum
@@ -160,9 +162,9 @@ def judge(items: Itemsets, counts: Counts, support: Floats, error: Floats, searc
     certain = np.where(away >= 0, 1.0, 0.0)
     scaled = np.divide(away, error, out=np.zeros_like(away), where=error > 0)
     probability = np.where(error > 0, norm.cdf(scaled), certain)
-    return Found(items, counts, support, error, support - reach, support + reach, probability)
+    return EstimatedSets(items, counts, support, error, support - reach, support + reach, probability)
 
 
-def frequent_sets(found: tuple[Found, ...], at_least: float = 0.5) -> set[tuple[int, ...]]:
+def frequent_sets(mined: tuple[EstimatedSets, ...], at_least: float = 0.5) -> set[tuple[int, ...]]:
     """Sets more likely frequent than not, of all lengths, each once and with all its subsets counted before it."""
-    return {tuple(row) for level in found for row in level.items[level.frequent(at_least)].tolist()}
+    return {tuple(row) for sets in mined for row in sets.items[sets.frequent(at_least)].tolist()}

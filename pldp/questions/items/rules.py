@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from pldp.questions.items.index import Index
 from pldp.questions.items.levels import Floats
-from pldp.questions.items.mining import Found, Group, Responses, Search
+from pldp.questions.items.mining import EstimatedSets, Group, Responses, Search
 from pldp.questions.items.pooling import Weigh, alone, pool
 from pldp.questions.items.reconstruct import patterns
 from pldp.questions.items.transactions import Counts, Itemsets
@@ -41,14 +41,14 @@ class Rules:
         return left, tuple(item for place, item in enumerate(row) if not mask >> place & 1)
 
 
-def rules(found: tuple[Found, ...], n_rows: int, channel: Responses, search: Search) -> tuple[Rules, ...]:
-    """Every split of every frequent set of two items or more, one `Rules` a length."""
-    columns = tuple(replace(level, count=level.count[:, None]) for level in found)
+def rules(mined: tuple[EstimatedSets, ...], n_rows: int, channel: Responses, search: Search) -> tuple[Rules, ...]:
+    """Every split of every frequent set of two items or more, one `Rules` per length."""
+    columns = tuple(replace(sets, count=sets.count[:, None]) for sets in mined)
     return rules_of_groups(columns, (Group(n_rows, channel),), search)
 
 
 def rules_of_groups(
-    found: tuple[Found, ...], groups: Sequence[Group], search: Search, weigh: Weigh = alone
+    mined: tuple[EstimatedSets, ...], groups: Sequence[Group], search: Search, weigh: Weigh = alone
 ) -> tuple[Rules, ...]:
     """The same from several groups: supports are those of `mine_groups`, with the same weights.
 
@@ -58,12 +58,12 @@ def rules_of_groups(
     """
     indexes = [Index(group.n_rows, group.channel.n_items) for group in groups]
     out = []
-    for level in found:
-        for index, counts in zip(indexes, level.count.T, strict=True):
-            index.add(level.items, counts)
-        wanted = level.frequent()
-        if level.items.shape[1] > 1 and wanted.any():
-            out.append(_split(level.items[wanted], level.count[wanted], indexes, groups, search, weigh))
+    for sets in mined:
+        for index, counts in zip(indexes, sets.count.T, strict=True):
+            index.add(sets.items, counts)
+        wanted = sets.frequent()
+        if sets.items.shape[1] > 1 and wanted.any():
+            out.append(_split(sets.items[wanted], sets.count[wanted], indexes, groups, search, weigh))
     return tuple(out)
 
 
@@ -75,17 +75,17 @@ def _split(
     parts: list[tuple[Itemsets, NDArray[np.int64], Floats, Floats, Floats]] = []
     size = max(1, _CHUNK_CELLS >> m)
     for start in range(0, len(items), size):
-        own = items[start : start + size]
+        part = items[start : start + size]
         shares = [
-            patterns(index.supersets(own, counts[start : start + size, g])) / index.n_rows
+            patterns(index.supersets(part, counts[start : start + size, g])) / index.n_rows
             for g, index in enumerate(indexes)
         ]
-        union = _Side.of(own, whole, shares, groups, weigh(own))
+        union = _Side.of(part, whole, shares, groups, weigh(part))
         for mask in range(1, whole):
             chosen = [place for place in range(m) if mask >> place & 1]
-            left = _Side.of(own, mask, shares, groups, weigh(own[:, chosen]))
+            left = _Side.of(part, mask, shares, groups, weigh(part[:, chosen]))
             confidence, error = _confidence(union, left, shares, groups, population=search.population)
-            parts.append((own, np.full(len(own), mask), union.support, confidence, error))
+            parts.append((part, np.full(len(part), mask), union.support, confidence, error))
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     confidence, error = columns[3], columns[4]
     reach = float(norm.isf((1 - search.confidence) / 2)) * error

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from pldp.channels.protocol import Counts
 from pldp.questions.items.levels import Floats
-from pldp.questions.items.mining import Found, Search, judge
+from pldp.questions.items.mining import EstimatedSets, Search, judge
 from pldp.questions.items.pooling import pool, weigher
 from pldp.questions.items.rules import RELIABLE
 from pldp.questions.items.sampling import SetSampling, likely_items, likely_sets
@@ -37,14 +37,16 @@ class Half:
         return weigher(method, self.samplings, self.n, minimum)(one)[0]
 
 
-def judge_half(half: Half, sets: Sequence[Itemsets], n_users: int, search: Search, method: str) -> tuple[Found, ...]:
-    """Every set that was asked about, one `Found` a length. Supports are those of all users of the release."""
+def judge_half(
+    half: Half, sets: Sequence[Itemsets], n_users: int, search: Search, method: str
+) -> tuple[EstimatedSets, ...]:
+    """Every set that was asked about, by length. Supports are those of all users of the release."""
     total = sum(len(level) for level in sets)
     support, noise = np.empty((total, half.n.size)), np.empty((total, half.n.size))
     for column, (sampling, counts, n) in enumerate(zip(half.samplings, half.counts, half.n, strict=True)):
-        own, _ = sampling.estimate(counts, int(n))
-        support[:, column] = own[:total]
-        noise[:, column] = sampling.noise_variance(np.clip(own[:total], 0, 1))
+        estimated, _ = sampling.estimate(counts, int(n))
+        support[:, column] = estimated[:total]
+        noise[:, column] = sampling.noise_variance(np.clip(estimated[:total], 0, 1))
     weights = np.tile(half.weights(method, search.minimum), (total, 1))
     together, error = pool(support, noise, half.n, weights, n_users, population=search.population)
     raw = half.counts[:, :total].T
@@ -56,7 +58,7 @@ def judge_half(half: Half, sets: Sequence[Itemsets], n_users: int, search: Searc
     return tuple(out)
 
 
-def likely(singles: Found, most: int, search: Search) -> list[Itemsets]:
+def likely(singles: EstimatedSets, most: int, search: Search) -> list[Itemsets]:
     """Candidate sets for the second half: of the items that may be frequent, the sets guessed to be most frequent."""
     if search.length < 2:
         return []
@@ -76,7 +78,7 @@ class SampledRule:
 
 
 def sampled_rules(
-    found: Sequence[Found], sets: Half | None, n_users: int, search: Search, method: str
+    mined: Sequence[EstimatedSets], sets: Half | None, n_users: int, search: Search, method: str
 ) -> tuple[SampledRule, ...]:
     """Every split of every frequent set whose antecedent was asked about too and is clear of zero.
 
@@ -87,12 +89,12 @@ def sampled_rules(
         return ()
     known = {
         tuple(row): (float(support), float(error))
-        for level in found
+        for level in mined
         for row, support, error in zip(level.items.tolist(), level.support, level.standard_error, strict=True)
     }
     weights, reach = sets.weights(method, search.minimum), float(norm.isf((1 - search.confidence) / 2))
     out = []
-    for level in found:
+    for level in mined:
         for row in level.items[level.frequent()].tolist() if level.items.shape[1] > 1 else ():
             whole, (support, error) = tuple(row), known[tuple(row)]
             for mask in range(1, (1 << len(row)) - 1):

@@ -20,7 +20,7 @@ from pldp.channels.protocol import Counts, PureProtocol, Reports, Values
 from pldp.channels.randomness import Keystream, uniform_below
 from pldp.channels.registry import PROTOCOLS
 from pldp.questions.items.levels import Floats
-from pldp.questions.items.mining import Found, Search, judge
+from pldp.questions.items.mining import EstimatedSets, Search, judge
 from pldp.questions.items.transactions import Columns, Itemsets, check_sets
 from pldp.questions.items.values import exact_epsilon
 
@@ -55,16 +55,16 @@ class SetSampling:
         size = n_items + length
         if not 1 <= length < size <= MOST_VALUES:
             raise ValueError(f"itemsets.length must be ≥ 1 and items and length together at most {MOST_VALUES}")
-        found = []
+        samplings = []
         for name in allowed:
             try:
                 protocol = amplified_krr(size, length, epsilon) if name == KRR.name else None
-                found.append(cls(n_items, length, protocol or PROTOCOLS[name].for_budget(size, epsilon)))
+                samplings.append(cls(n_items, length, protocol or PROTOCOLS[name].for_budget(size, epsilon)))
             except ValueError:
                 continue  # no signal, or too many values for it
-        if not found:
+        if not samplings:
             raise ValueError(f"no protocol serves {n_items} items at a budget of {float(epsilon):g}; raise it")
-        return min(found, key=lambda one: float(one.noise_variance(np.zeros(1))[0]))
+        return min(samplings, key=lambda one: float(one.noise_variance(np.zeros(1))[0]))
 
     @property
     def worst_ratio(self) -> Fraction:
@@ -183,8 +183,8 @@ def held_sets(columns: Columns, candidates: list[Itemsets]) -> tuple[NDArray[np.
 
 def judge_sampled(
     sampling: SetSampling, sets: list[Itemsets], counts: Counts, n_rows: int, search: Search
-) -> list[Found]:
-    """Sets (or single items, as sets of one) with their supports, one `Found` a length. `count` holds raw support."""
+) -> list[EstimatedSets]:
+    """Sets (or single items, as sets of one) with their supports, by length. `count` holds raw support."""
     support, error = sampling.estimate(counts, n_rows)
     out, start = [], 0
     for level in sets:

@@ -31,8 +31,10 @@ class Method:
 
     def draw(self, stream: Keystream, rng: np.random.Generator) -> list[Columns]:
         return [
-            channel.perturb(own, stream, rng) if isinstance(channel, Grouped) else channel.perturb(own, stream)
-            for channel, own in zip(self.channels, self.rows, strict=True)
+            channel.perturb(of_group, stream, rng)
+            if isinstance(channel, Grouped)
+            else channel.perturb(of_group, stream)
+            for channel, of_group in zip(self.channels, self.rows, strict=True)
         ]
 
 
@@ -62,14 +64,16 @@ def study(
         rng = np.random.default_rng(seed)
         for repeat in range(repeats):
             reports = method.draw(stream(method.name, repeat), rng)
-            groups = [Group(own.n_rows, channel) for own, channel in zip(reports, method.channels, strict=True)]
+            groups = [
+                Group(of_group.n_rows, channel) for of_group, channel in zip(reports, method.channels, strict=True)
+            ]
 
             def count(sets: Itemsets, reports: list[Columns] = reports) -> Counts:
-                return np.stack([own.count(sets) for own in reports], axis=1)
+                return np.stack([of_group.count(sets) for of_group in reports], axis=1)
 
             for column, place in enumerate(asked):
-                found = mine_groups(count, groups, Search(minima[place], search.length, search.reach), method.weigh)
-                errors[repeat, column] = identity_errors(true[place], frequent_sets(found))
+                mined = mine_groups(count, groups, Search(minima[place], search.length, search.reach), method.weigh)
+                errors[repeat, column] = identity_errors(true[place], frequent_sets(mined))
         means, spread = errors.mean(axis=0), errors.std(axis=0) / max(repeats - 1, 1) ** 0.5
         for column, place in enumerate(asked):
             made_up, missed = zip(means[column].tolist(), spread[column].tolist(), strict=True)
@@ -79,9 +83,9 @@ def study(
 
 def _true(rows: Sequence[Columns], minimum: float, length: int) -> set[tuple[int, ...]]:
     exact = ItemChannels.symmetric((SCALE,) * len(rows[0].words))
-    n_rows = sum(own.n_rows for own in rows)
+    n_rows = sum(of_group.n_rows for of_group in rows)
 
     def count(sets: Itemsets) -> Counts:
-        return np.sum([own.count(sets) for own in rows], axis=0)
+        return np.sum([of_group.count(sets) for of_group in rows], axis=0)
 
     return frequent_sets(mine(count, n_rows, exact, Search(minimum, length, reach=0)))

@@ -58,7 +58,7 @@ def make_table(n_users: int, seed: int = 1) -> NDArray[np.bool_]:
 def make_people(table: NDArray[np.bool_], partitions: int = 2, levels: int = 2, seed: int = 1) -> list[Columns]:
     """Partitions as the vault has them: a level for everybody, and the items as a flat list with bounds."""
     chosen = np.random.default_rng(seed).choice(levels, len(table), p=[0.3, 0.7] if levels == 2 else None)
-    out = []
+    out: list[Columns] = []
     for partition in range(partitions):
         rows = table[partition::partitions]
         bounds = np.concatenate([[0], np.cumsum(rows.sum(axis=1))]).astype(np.int64)

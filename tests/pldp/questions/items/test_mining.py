@@ -16,7 +16,7 @@ from pldp.questions.items.allocation import RowWish, bounded_items
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.comparators import Grouped, mask
 from pldp.questions.items.index import Index
-from pldp.questions.items.mining import Found, Search, frequent_sets, mine
+from pldp.questions.items.mining import EstimatedSets, Search, frequent_sets, mine
 from pldp.questions.items.reconstruct import reconstruct
 from pldp.questions.items.transactions import Columns, Counts, Itemsets
 from tests.pldp.questions.items.world import Table, all_sets, columns, msnbc, skewed, symmetric, true_support
@@ -225,7 +225,7 @@ def test_empty_results_have_the_right_types() -> None:
     assert empty.size == 0
     sets: Itemsets = np.empty((1, 0), dtype=np.int32)
     assert columns(np.ones((3, 2), dtype=bool)).count(sets).tolist() == [3]
-    assert Found.__dataclass_fields__.keys() >= {"items", "support", "standard_error", "probability_frequent"}
+    assert EstimatedSets.__dataclass_fields__.keys() >= {"items", "support", "standard_error", "probability_frequent"}
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from pldp.questions.items.question import Items
 from pldp.questions.items.resolve import make_plan
 from pldp.questions.items.rowchannels import Bits, OneValue, Sampled
 from pldp.questions.items.spec import ItemsSpec
+from pldp.questions.items.statement import items_statement
 from pldp.questions.items.values import exact_epsilon
 from tests.pldp.questions.items.world import SIZES
 
@@ -66,7 +67,7 @@ def test_aprr_spends_what_the_paper_does_not_say() -> None:
     published = plan(protocol="aprr", sensitivity=SENSITIVE)
     assert not published.keeps_bounds
     assert published.levels[0].channel.worst_ratio is None
-    statement = published.statement()
+    statement = items_statement(published)
     assert statement["worst_total"] == {
         "nominal_epsilon": 9.0,
         "exact_epsilon": None,
@@ -79,7 +80,7 @@ def test_aprr_spends_what_the_paper_does_not_say() -> None:
     assert round(exact_epsilon(tight.levels[0].channel.worst_ratio), 2) == 10.21
     assert not tight.keeps_bounds
     assert plan(protocol="aprr", items=closed, sensitivity=seven, budget={"total": 9, "bound": "10.22"}).keeps_bounds
-    spent = {row["item"]: row["exact_epsilon"]["all"] for row in tight.statement()["items"]}
+    spent = {row["item"]: row["exact_epsilon"]["all"] for row in items_statement(tight)["items"]}
     assert sorted({round(value, 3) for value in spent.values()}) == [0.483, 1.026, 1.612, 2.224]
 
 
@@ -122,7 +123,7 @@ def test_single_values_have_channels_of_their_own() -> None:
     (level,) = one.levels
     assert isinstance(level.channel, OneValue)
     promised = level_budgets(5, Fraction(9))
-    rows = one.statement()["items"]
+    rows = items_statement(one)["items"]
     for row in rows:
         assert row["exact_epsilon"]["all"] <= float(promised[row["sensitivity"]] or 9)
     published = plan(
@@ -164,7 +165,7 @@ def test_lengths_that_noise_would_drown_are_left_out() -> None:
 
 def test_what_scores_cost_is_added() -> None:
     collected = {**SENSITIVE, "collected": {"release": "scores-1", "epsilon": 2}}
-    found = plan(sensitivity=collected, protocol="bounded").statement()
+    found = items_statement(plan(sensitivity=collected, protocol="bounded"))
     assert found["scores"]["with_this_release"] == pytest.approx(11, abs=1e-6)
     assert math.isclose(found["scores"]["epsilon"], 2)
 
