@@ -14,7 +14,7 @@ from pldp.flows.render_histograms import budgets_table, histogram_tables, shares
 from pldp.flows.render_items import itemset_tables
 from pldp.flows.render_numbers import means_table, quantiles_table
 from pldp.flows.tables import Table
-from pldp.tasks import words
+from pldp.page import words
 from pldp.tasks.failures import Failure
 from pldp.tasks.home import Home
 from pldp.tasks.results import PublishedRelease

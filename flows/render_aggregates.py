@@ -9,7 +9,7 @@ from rich.console import Console
 
 from pldp.flows.tables import Bar, Table
 from pldp.privacy.trust import OPERATED
-from pldp.tasks import words
+from pldp.page import words
 from pldp.tasks.terminal import styled
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rich.console import Console
 from pldp.flows.render_numbers import mechanisms_table, predicted_means, sampling_table, studied_means
 from pldp.flows.tables import Bar, Table
 from pldp.privacy.trust import trust_model
-from pldp.tasks import words
+from pldp.page import words
 from pldp.tasks.terminal import styled
 
 if TYPE_CHECKING:

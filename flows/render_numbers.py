@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from pldp.flows.tables import Table
-from pldp.tasks import words
+from pldp.page import words
 
 
 def means_table(means: pl.DataFrame) -> Table:

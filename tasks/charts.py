@@ -1,240 +1,307 @@
-"""Charts as inline SVG: drawn by Altair, rendered here, so that a page needs neither script nor network.
-
-Text and axes take the page's colour, and marks have a contrast of 3 or more on light and dark alike. Whatever a colour
-tells, a shape, a dash or a place tells too. A chart is as wide as a phone: it grows on a desk and stays legible.
-"""
+"""Charts of pages as inline SVG, drawn here: neither script nor network nor another engine is needed for a page."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Any
+from functools import singledispatch
 
-import altair as alt
-import vl_convert
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-PALETTE = ("#0072B2", "#D55E00", "#008F68", "#B8609A", "#96701F", "#767B84")
-"""After Okabe and Ito, the pale ones darkened."""
+from pldp.page.blocks import Bar, Bars, Chart, Dots, GroupedBars, Lines, Series, Spread, Steps, Strip
+from pldp.tasks.drawing import INK, PALETTE, SIZE, WIDTH, Scale, Sheet, tick_label, ticks, width, wrapped
 
-SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
-"""Seven against six colours: no pair comes twice before the forty-third."""
-
-WIDTH = 340
-RELIABLE, UNRELIABLE = "reliable", "not reliable"
 FLAG = "◦ "
 """Before the name of a value that is not reliable."""
 
-INK = "currentColor"
-_FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
-"""What the renderer measures labels with; other fonts would run out of the picture."""
+RELIABLE, UNRELIABLE = "reliable", "not reliable"
+FADED = PALETTE[0] + "24"
 
-_SHORT = 11
-"""Letters of a name of which three fit in a line of the legend; of longer ones, two."""
-
-_OPENING = re.compile(r'<svg [^>]*viewBox="([^"]*)"[^>]*>')
-_FADED = alt.Scale(domain=[RELIABLE, UNRELIABLE], range=[PALETTE[0], PALETTE[0] + "24"])
-_DASHED = alt.Scale(domain=[RELIABLE, UNRELIABLE], range=[[1, 0], [3, 2]])
-
-Rows = Sequence[dict[str, Any]]
+_NAMES = 132.0
+"""The most room that names of rows get."""
+_ROW = 22.0
+_GAP = 5.0
+_LEGEND = 17.0
+"""The height of a legend of one line."""
 
 
-def histogram(rows: Rows, alternative: str, *, row_height: float, span: tuple[float, float]) -> Markup:
-    """Combined shares. Rows: value, frequency, ci_low, ci_high, reliable."""
-    shown = [
-        {
-            **_pick(row, "frequency", "ci_low", "ci_high"),
-            "value": ("" if row["reliable"] else FLAG) + plain(row["value"]),
-            "state": RELIABLE if row["reliable"] else UNRELIABLE,
-        }
-        for row in rows
-    ]
-    base = inline(shown, y=_names("value"))
-    legend = top_legend(symbolType="square", symbolStrokeWidth=1.2)
-    bars = base.mark_bar(strokeWidth=1.2).encode(
-        x=_shares("frequency", span),
-        stroke=alt.Stroke("state:N", scale=alt.Scale(domain=[RELIABLE, UNRELIABLE], range=[PALETTE[0]]), legend=legend),
-        fill=alt.Fill("state:N", scale=_FADED, legend=legend),
-        strokeDash=alt.StrokeDash("state:N", scale=_DASHED, legend=legend),
+@singledispatch
+def draw(chart: Chart) -> Markup:
+    """A chart as one image with a text alternative."""
+    raise TypeError(f"no picture of {type(chart).__name__}")
+
+
+def _row_height(series: int, names: Sequence[Sequence[str]]) -> float:
+    return max(_ROW, 7.5 * series + 4, *(12.0 * len(lines) + 4 for lines in names))
+
+
+def _names(rows: Sequence[str], reliable: Sequence[bool] = ()) -> tuple[list[list[str]], float]:
+    """The lines of every row's name, marked where not reliable, and the room that they take."""
+    lines = [wrapped(row, _NAMES) for row in rows]
+    for line, sound in zip(lines, reliable, strict=False):
+        line[0] = line[0] if sound else FLAG + line[0]
+    return lines, max((width(line) for each in lines for line in each), default=0.0) + 8
+
+
+def _axis(sheet: Sheet, scale: Scale, top: float, bottom: float, unit: str, title: str) -> None:
+    """Pale lines at round numbers, and the numbers below; room for them is the sheet's own."""
+    clear = -1e9
+    for value in ticks(scale.low, scale.high, 4):
+        x, text = scale(value), tick_label(value, unit)
+        sheet.line(x, top, x, bottom, stroke_opacity="0.14")
+        half = width(text) / 2
+        middle = min(max(x, half), WIDTH - half)
+        if middle - half > clear:
+            sheet.text(middle, bottom + 14, text, text_anchor="middle")
+            clear = middle + half + 4
+    if scale.low < 0 < scale.high:
+        sheet.line(scale(0.0), top, scale(0.0), bottom, stroke_opacity="0.6")
+    sheet.height = bottom + 18
+    if title:
+        sheet.text((scale.start + scale.stop) / 2, bottom + 29, title, text_anchor="middle")
+        sheet.height += 15
+
+
+def _beside_figures(
+    low: float, high: float, start: float, ends: Sequence[tuple[float, str]], size: float = SIZE
+) -> Scale:
+    """A scale that leaves room for the figure at each end."""
+    stop = WIDTH - 8
+    for end, figure in ends:
+        part = (end - low) / (high - low) if high > low else 0.0
+        room = WIDTH - 2 - _GAP - width(figure, size) - start
+        stop = min(stop, start + room / part) if part > 0 else stop
+    return Scale(low, high, start, max(stop, start + 20))
+
+
+@draw.register
+def _bars(chart: Bars) -> Markup:
+    """Bars from zero with intervals, each figure behind its interval."""
+    sheet = Sheet()
+    shown = chart.legend or not all(bar.reliable for bar in chart.bars)
+    top = _state_legend(sheet) if shown else 4.0
+    if chart.beside > 1:
+        top = _LEGEND
+    names, room = _names([bar.label for bar in chart.bars], [bar.reliable for bar in chart.bars])
+    low = min(0.0, *(min(bar.value, bar.low) for bar in chart.bars))
+    high = max(0.0, *(max(bar.value, bar.high) for bar in chart.bars))
+    if chart.span is not None:
+        low, high = chart.span
+    scale = _beside_figures(low, high, room, [(max(bar.value, bar.high), bar.figure) for bar in chart.bars])
+    alike = _row_height(chart.beside, names) if chart.beside > 1 else 0.0
+    heights = [alike or _row_height(1, [lines]) for lines in names]
+    _axis(sheet, scale, top, top + sum(heights), chart.unit, chart.axis)
+    y = top
+    for bar, lines, height in zip(chart.bars, names, heights, strict=True):
+        middle = y + height / 2
+        sheet.label(room - 6, middle, lines)
+        _bar(sheet, bar, scale, middle, 14.0)
+        sheet.text(scale(max(bar.value, bar.high)) + _GAP, middle + 4, bar.figure)
+        y += height
+    return sheet.svg(chart.alternative)
+
+
+def _bar(sheet: Sheet, bar: Bar, scale: Scale, middle: float, height: float) -> None:
+    start, stop = sorted((scale(0.0), scale(bar.value)))
+    look = {} if bar.reliable else {"stroke_dasharray": "3,2"}
+    state = "" if bar.reliable else f", {UNRELIABLE}"
+    sheet.put(
+        "rect",
+        f"{bar.label}: {bar.figure}{state}",
+        x=start,
+        y=middle - height / 2,
+        width=max(stop - start, 0.5),
+        height=height,
+        fill=PALETTE[0] if bar.reliable else FADED,
+        stroke=PALETTE[0],
+        stroke_width=1.2,
+        **look,
     )
-    return render(bars + _whiskers(base), alternative, height=_rows(row_height))
+    if bar.high > bar.low:
+        sheet.interval(scale(bar.low), scale(bar.high), middle)
 
 
-def level_estimates(
-    rows: Rows,
-    levels: Sequence[str],
-    known: Sequence[str],
-    alternative: str,
-    *,
-    row_height: float,
-    span: tuple[float, float],
-) -> Markup:
-    """Shares as each level alone estimates them. Rows: value, level, frequency, ci_low, ci_high.
-
-    A level looks as it does among all that are `known`, whether or not somebody chose the others.
-    """
-    shown = [
-        {**_pick(row, "frequency", "ci_low", "ci_high", "level"), "value": plain(row["value"]), "zero": 0}
-        for row in rows
-    ]
-    base = inline(shown, y=_names("value"), yOffset=alt.YOffset("level:N", sort=list(levels)))
-    colour, shape = _told_apart("level", levels, known)
-    whiskers = base.mark_rule(strokeWidth=1.4).encode(x=_shares("ci_low", span), x2="ci_high:Q", color=colour)
-    points = base.mark_point(filled=True, size=30, opacity=1).encode(x="frequency:Q", color=colour, shape=shape)
-    nought = inline(shown[:1]).mark_rule(color=INK, opacity=0.6).encode(x="zero:Q")
-    return render(nought + whiskers + points, alternative, height=_rows(row_height))
+def _state_legend(sheet: Sheet) -> float:
+    x = 2.0
+    for name, fill, dash in ((RELIABLE, PALETTE[0], {}), (UNRELIABLE, FADED, {"stroke_dasharray": "3,2"})):
+        sheet.put("rect", x=x, y=2.0, width=9, height=9, fill=fill, stroke=PALETTE[0], stroke_width=1.2, **dash)
+        sheet.text(x + 14, 11.0, name)
+        x += 28 + width(name)
+    return _LEGEND
 
 
-def budgets(rows: Rows, levels: Sequence[str], alternative: str) -> Markup:
-    """What a user spends on each attribute. Rows: attribute, level, epsilon."""
-    base = inline(list(rows), y=_names("attribute"), yOffset=alt.YOffset("level:N", sort=list(levels)))
-    colour, shape = _told_apart("level", levels)
-    x = alt.X("epsilon:Q", title="budget ε", axis=quiet_axis(format="~g"))
-    stems = base.mark_bar(height={"band": 0.55}).encode(x=x, color=colour)
-    heads = base.mark_point(filled=True, size=34, opacity=1).encode(x="epsilon:Q", color=colour, shape=shape)
-    return render(stems + heads, alternative, height=_rows(11 * len(levels) + 8))
+def _legend(sheet: Sheet, series: Sequence[Series]) -> float:
+    return sheet.legend([(each.name, each.place) for each in series]) if len(series) > 1 else 4.0
 
 
-def totals(rows: Rows, alternative: str) -> Markup:
-    """Sums with intervals. Rows: attribute, total, ci_low, ci_high."""
-    shown = [{**_pick(row, "total", "ci_low", "ci_high"), "attribute": plain(row["attribute"])} for row in rows]
-    base = inline(shown, y=_names("attribute"))
-    x = alt.X("total:Q", title="total", axis=quiet_axis(format="~s", tickCount=5))
-    return render(base.mark_bar(color=PALETTE[0]).encode(x=x) + _whiskers(base), alternative, height=_rows(24))
+@draw.register
+def _dots(chart: Dots) -> Markup:
+    """Every series has a line of its own inside a row."""
+    sheet = Sheet()
+    top = _legend(sheet, chart.series)
+    names, room = _names(chart.rows)
+    low, high = min(0.0, *(point.low for point in chart.points)), max(point.high for point in chart.points)
+    scale = Scale(low, high, room, WIDTH - 8)
+    step = _row_height(len(chart.series), names)
+    _axis(sheet, scale, top, top + step * len(names), "share", chart.axis)
+    for place, lines in enumerate(names):
+        sheet.label(room - 6, top + (place + 0.5) * step, lines)
+    inner = (step - 4) / len(chart.series)
+    for point in chart.points:
+        series = chart.series[point.series]
+        y = top + point.row * step + 2 + (point.series + 0.5) * inner
+        sheet.interval(scale(point.low), scale(point.high), y, PALETTE[series.place % len(PALETTE)], ends=0)
+        sheet.mark(scale(point.value), y, series.place, 2.8, f"{chart.rows[point.row]}, {series.name}: {point.figure}")
+    return sheet.svg(chart.alternative)
 
 
-def trend(rows: Rows, values: Sequence[str], releases: Sequence[str], alternative: str) -> Markup:
-    """The largest values' shares, release by release. Rows: release, value, frequency, ci_low, ci_high."""
-    shown = [{**row, "value": plain(row["value"])} for row in rows]
-    ordered = [plain(value) for value in values]
-    base = inline(shown, x=_releases(releases), xOffset=alt.XOffset("value:N", sort=ordered))
-    colour, shape = _told_apart("value", ordered)
-    y = alt.Y("frequency:Q", title="share", axis=quiet_axis(format="~%"))
-    lines = base.mark_line(strokeWidth=1.2, opacity=0.65).encode(y=y, color=colour)
-    points = base.mark_point(filled=True, size=34, opacity=1).encode(y=y, color=colour, shape=shape)
-    whiskers = base.mark_rule(strokeWidth=1.4).encode(y="ci_low:Q", y2="ci_high:Q", color=colour)
-    return render(lines + whiskers + points, alternative, height=230)
+@draw.register
+def _grouped(chart: GroupedBars) -> Markup:
+    sheet = Sheet()
+    top = _legend(sheet, chart.series)
+    names, room = _names(chart.rows)
+    high = max(point.value for point in chart.points)
+    scale = _beside_figures(0.0, high, room, [(point.value, point.figure) for point in chart.points], 10)
+    thick = 12.0
+    step = max(thick * len(chart.series) + 7, *(12.0 * len(lines) + 4 for lines in names))
+    _axis(sheet, scale, top, top + step * len(names), "number", chart.axis)
+    for place, lines in enumerate(names):
+        sheet.label(room - 6, top + (place + 0.5) * step, lines)
+    for point in chart.points:
+        series = chart.series[point.series]
+        y = top + (point.row + 0.5) * step + (point.series - (len(chart.series) - 1) / 2) * thick
+        hint = f"{chart.rows[point.row]}, {series.name}: {point.figure}"
+        colour = PALETTE[series.place % len(PALETTE)]
+        sheet.put("rect", hint, x=room, y=y - 3.5, width=max(scale(point.value) - room, 0.5), height=7, fill=colour)
+        sheet.mark(scale(point.value), y, series.place, 3.0)
+        sheet.text(scale(point.value) + _GAP + 1, y + 3.5, point.figure, font_size=10)
+    return sheet.svg(chart.alternative)
 
 
-def numbers(rows: Rows, bins: Rows, bounds: tuple[float, float], alternative: str) -> Markup:
-    """A mean and quantiles on the declared bounds, the distribution behind them. Rows: what, at, ci_low, ci_high."""
-    axis, scale = quiet_axis(format="~s", tickCount=5), alt.Scale(domain=list(bounds), nice=False)
-    base = inline(rows, y=_names("what"))
-    whiskers = base.mark_rule(color=INK, strokeWidth=1.4).encode(
-        x=alt.X("ci_low:Q", title=None, axis=axis, scale=scale), x2="ci_high:Q"
+@draw.register
+def _lines(chart: Lines) -> Markup:
+    """Shares over releases; the figure beside a name is that of the newest release."""
+    sheet = Sheet()
+    newest = {point.series: point.figure for point in chart.points if point.row == len(chart.releases) - 1}
+    top = (
+        sheet.legend([(f"{each.name} {newest.get(n, '')}".rstrip(), each.place) for n, each in enumerate(chart.series)])
+        + 6
     )
-    points = base.mark_point(filled=True, size=40, opacity=1, color=PALETTE[0], clip=True).encode(x="at:Q")
-    height = 22 * len(rows) + 6
-    if not bins:
-        return render(whiskers + points, alternative, height=height)
-    behind = (
-        inline([{**row, "zero": 0} for row in bins])
-        .mark_rect(color=PALETTE[0], opacity=0.25)
-        .encode(
-            x=alt.X("bin_low:Q", title=None, axis=axis, scale=scale),
-            x2="bin_high:Q",
-            y=alt.Y("frequency:Q", axis=None),
-            y2="zero:Q",
+    low, high = min(point.low for point in chart.points), max(point.high for point in chart.points)
+    marks = ticks(low, high, 5)
+    room = max(width(tick_label(value, "share")) for value in marks) + 8
+    bottom = top + 170
+    y = Scale(low, high, bottom, top)
+    for value in marks:
+        sheet.line(room, y(value), WIDTH, y(value), stroke_opacity="0.14")
+        sheet.text(room - 5, y(value) + 4, tick_label(value, "share"), text_anchor="end")
+    step = (WIDTH - room - 6) / len(chart.releases)
+    dodge = min(5.0, 0.7 * step / max(1, len(chart.series)))
+
+    def x(row: int, series: int) -> float:
+        return room + 3 + (row + 0.5) * step + (series - (len(chart.series) - 1) / 2) * dodge
+
+    for number, series in enumerate(chart.series):
+        colour = PALETTE[series.place % len(PALETTE)]
+        own = [point for point in chart.points if point.series == number]
+        path = "L".join(f"{x(point.row, number):.1f},{y(point.value):.1f}" for point in own)
+        sheet.put("path", d=f"M{path}", fill="none", stroke=colour, stroke_width=1.2, stroke_opacity="0.65")
+        for point in own:
+            at = x(point.row, number)
+            sheet.line(at, y(point.low), at, y(point.high), stroke=colour, stroke_width=1.4)
+            hint = f"{series.name}, {chart.releases[point.row]}: {point.figure}"
+            sheet.mark(at, y(point.value), series.place, hint=hint)
+    _release_names(sheet, chart.releases, room + 3, step, bottom)
+    return sheet.svg(chart.alternative)
+
+
+def _release_names(sheet: Sheet, releases: Sequence[str], start: float, step: float, bottom: float) -> None:
+    """Slanted, and as many as have room."""
+    every = max(1, -(-16 // max(1, int(step))))
+    for place, name in enumerate(releases):
+        if (len(releases) - 1 - place) % every:
+            continue
+        at, y = start + (place + 0.5) * step, bottom + 12
+        short = wrapped(name, 100, 1)[0]
+        if width(short) <= step - 4:
+            sheet.text(at, y + 2, short, text_anchor="middle")
+        else:
+            sheet.text(at, y, short, text_anchor="end", transform=f"rotate(-40 {at:.1f} {y:.1f})")
+    slanted = any(width(name) > step - 4 for name in releases)
+    sheet.height = bottom + (min(70.0, max(width(name) for name in releases) * 0.65 + 16) if slanted else 20.0)
+
+
+@draw.register
+def _steps(chart: Steps) -> Markup:
+    """Upright bars from zero; figures above them where they have room, above the newest in any case."""
+    sheet = Sheet()
+    top, bottom = 16.0, 136.0
+    y = Scale(0.0, max(*chart.amounts, 1e-300), bottom, top)
+    step = WIDTH / len(chart.amounts)
+    sheet.line(0.0, bottom, WIDTH, bottom, stroke_opacity="0.4")
+    for place, (amount, figure) in enumerate(zip(chart.amounts, chart.figures, strict=True)):
+        at = (place + 0.5) * step
+        wide = min(0.7 * step, 48.0)
+        hint = f"{chart.releases[place]}: {figure}"
+        sheet.put("rect", hint, x=at - wide / 2, y=y(amount), width=wide, height=bottom - y(amount), fill=PALETTE[0])
+        last = place == len(chart.amounts) - 1
+        if last or max(map(width, chart.figures)) < step - 4:
+            half = width(figure) / 2
+            sheet.text(min(max(at, half), WIDTH - half), y(amount) - 4, figure, text_anchor="middle")
+    _release_names(sheet, chart.releases, 0.0, step, bottom)
+    return sheet.svg(chart.alternative)
+
+
+@draw.register
+def _spread(chart: Spread) -> Markup:
+    """Bins on top, mean and quantiles below them, on the same axis."""
+    sheet = Sheet()
+    names, room = _names([bar.label for bar in chart.bars])
+    figures = max(width(bar.figure) for bar in chart.bars) + _GAP
+    scale = Scale(*chart.bounds, room, WIDTH - 2 - figures)
+    top = 56.0 if chart.bins else 4.0
+    _axis(sheet, scale, 4.0, top + _ROW * len(names), "number", "")
+    _bins(sheet, chart.bins, scale, top - 4, 48.0)
+    for place, (bar, lines) in enumerate(zip(chart.bars, names, strict=True)):
+        middle = top + (place + 0.5) * _ROW
+        sheet.label(room - 6, middle, lines)
+        sheet.interval(scale(bar.low), scale(bar.high), middle)
+        sheet.mark(scale(bar.value), middle, 0, 3.6, f"{bar.label}: {bar.figure}")
+        sheet.text(WIDTH - 2, middle + 4, bar.figure, text_anchor="end")
+    return sheet.svg(chart.alternative)
+
+
+def _bins(sheet: Sheet, bins: Sequence[tuple[float, float, float]], scale: Scale, bottom: float, height: float) -> None:
+    most = max((share for _, _, share in bins), default=0.0)
+    for low, high, share in bins:
+        if share > 0:
+            tall = height * share / most
+            wide = max(scale(high) - scale(low) - 0.5, 0.5)
+            sheet.put(
+                "rect", x=scale(low), y=bottom - tall, width=wide, height=tall, fill=PALETTE[0], fill_opacity="0.35"
+            )
+
+
+def draw_strip(strip: Strip) -> Markup:
+    """A small chart for a cell: the bounds as a line, the interval, and the estimate; hollow if not reliable."""
+    sheet = Sheet(width=150.0, height=35.0)
+    scale = Scale(*strip.bounds, 6.0, 144.0)
+    _bins(sheet, strip.bins, scale, 22.0, 20.0)
+    sheet.line(6.0, 22.0, 144.0, 22.0, stroke_opacity="0.4")
+    for x in (6.0, 144.0):
+        sheet.line(x, 18.0, x, 22.0, stroke_opacity="0.4")
+    for x, anchor, bound in ((2.0, "start", strip.bounds[0]), (148.0, "end", strip.bounds[1])):
+        sheet.text(x, 33.0, tick_label(bound, "number"), text_anchor=anchor, font_size=10)
+    sheet.interval(scale(strip.low), scale(strip.high), 11.0)
+    at, beyond = scale(strip.at), not strip.bounds[0] <= strip.at <= strip.bounds[1]
+    fill = PALETTE[0] if strip.reliable else "none"
+    if beyond:  # the estimate lies outside: an arrow says where
+        way = -5.0 if strip.at < strip.bounds[0] else 5.0
+        sheet.put(
+            "path", d=f"M{at + way:.1f},11L{at:.1f},7L{at:.1f},15Z", fill=fill, stroke=PALETTE[0], stroke_width=1.2
         )
-    )
-    return render(alt.layer(behind, whiskers + points).resolve_scale(y="independent"), alternative, height=height + 40)
+    else:
+        sheet.put("circle", cx=at, cy=11.0, r=3.6, fill=fill, stroke=PALETTE[0], stroke_width=1.4)
+    return sheet.svg(strip.alternative, "strip")
 
 
-def series(rows: Rows, releases: Sequence[str], title: str, alternative: str) -> Markup:
-    """One number a release, from zero. Rows: release, amount."""
-    axis = quiet_axis(format=",.0f", tickMinStep=1) if title == "users" else quiet_axis(format="~g")
-    bars = (
-        inline(rows, x=_releases(releases))
-        .mark_bar(color=PALETTE[0])
-        .encode(y=alt.Y("amount:Q", title=title, axis=axis))
-    )
-    return render(bars, alternative, height=150)
-
-
-def plain(text: str) -> str:
-    """Without the characters that neither a screen nor XML can take."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
-
-
-def _pick(row: dict[str, Any], *fields: str) -> dict[str, Any]:
-    return {field: row[field] for field in fields}
-
-
-def inline(rows: Rows, **encoding: Any) -> alt.Chart:
-    return alt.Chart(alt.InlineData(values=list(rows))).encode(**encoding)
-
-
-def _whiskers(base: alt.Chart) -> Any:
-    """Intervals with ends that can be seen, in the colour of the text."""
-    rule = base.mark_rule(color=INK, strokeWidth=1.3).encode(x="ci_low:Q", x2="ci_high:Q")
-    ends = [base.mark_tick(color=INK, size=7, thickness=1.3).encode(x=f"{end}:Q") for end in ("ci_low", "ci_high")]
-    return alt.layer(rule, *ends)
-
-
-def _names(field: str) -> alt.Y:
-    axis = alt.Axis(labelLimit=118, labelPadding=5, ticks=False, domain=False, labelOverlap=False)
-    return alt.Y(f"{field}:N", sort=None, title=None, axis=axis, scale=alt.Scale(paddingInner=0.25, paddingOuter=0.1))
-
-
-def _rows(height: float) -> alt.Step:
-    """So many pixels a name, however many marks share its row."""
-    return alt.Step(height, **{"for": "position"})
-
-
-def _releases(releases: Sequence[str]) -> alt.X:
-    axis = quiet_axis(labelAngle=-40, labelOverlap="greedy", grid=False, labelLimit=110)
-    return alt.X("release:N", sort=list(releases), title=None, axis=axis, scale=alt.Scale(paddingInner=0.35))
-
-
-def _shares(field: str, span: tuple[float, float]) -> alt.X:
-    return alt.X(
-        f"{field}:Q", title="share", axis=quiet_axis(format="~%", tickCount=5), scale=alt.Scale(domain=list(span))
-    )
-
-
-def quiet_axis(**options: Any) -> alt.Axis:
-    return alt.Axis(**{"domain": False, "tickColor": INK, "tickOpacity": 0.4, **options})
-
-
-def top_legend(**options: Any) -> alt.Legend:
-    return alt.Legend(**{"orient": "top", "title": None, "columns": 3, "labelLimit": 78, "offset": 6, **options})
-
-
-def _told_apart(field: str, members: Sequence[str], known: Sequence[str] | None = None) -> tuple[alt.Color, alt.Shape]:
-    """A colour and a shape for each; one legend shows both."""
-    domain, several = list(known or members), len(members) > 1
-    colours = [PALETTE[i % len(PALETTE)] for i in range(len(domain))]
-    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(domain))]
-    room = {} if max(map(len, members)) <= _SHORT else {"columns": 2, "labelLimit": 125}
-    legend = top_legend(symbolOpacity=1, values=list(members), **room) if several else None
-    return (
-        alt.Color(f"{field}:N", scale=alt.Scale(domain=domain, range=colours), legend=legend),
-        alt.Shape(f"{field}:N", scale=alt.Scale(domain=domain, range=shapes), legend=legend),
-    )
-
-
-def render(chart: alt.Chart | alt.LayerChart, alternative: str, height: Any) -> Markup:
-    """Render, and make the picture one thing for a screen reader: an image with a text alternative."""
-    text = {
-        "labelColor": INK,
-        "titleColor": INK,
-        "labelFontSize": 11,
-        "titleFontSize": 11,
-        "titleFontWeight": "normal",
-    }
-    dressed = (
-        chart.properties(
-            width=WIDTH, height=height, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"), padding=2
-        )
-        .configure(aria=False, background="transparent", font=_FONT)
-        .configure_view(stroke=None)
-        .configure_axis(gridColor=INK, gridOpacity=0.14, **text)
-        .configure_legend(**{name: setting for name, setting in text.items() if "title" not in name})
-    )
-    drawn = vl_convert.vegalite_to_svg(dressed.to_dict(validate=False), allowed_base_urls=[])
-    opening = _OPENING.match(drawn)
-    if opening is None:
-        raise ValueError("the renderer returned no SVG")
-    tag = Markup('<svg class="chart" role="img" aria-label="{}" viewBox="{}">').format(escape(alternative), opening[1])
-    # The renderer has escaped every text of the spec that stands in it.
-    return tag + Markup(drawn[opening.end() :])  # noqa: S704
+__all__ = ["FADED", "FLAG", "INK", "PALETTE", "RELIABLE", "UNRELIABLE", "draw", "draw_strip"]

@@ -1,6 +1,7 @@
 """The page: a release, and all releases of a home, as static HTML that works offline.
 
-It is made from what is published (results, spec, privacy statement) and from nothing else; the vault is not in reach.
+It is made from what is published (results, spec, wording, privacy statement) and from nothing else; the vault is not in
+reach. What is said stands with the kinds of questions (`pldp/questions/<kind>/page.py`); here it becomes HTML.
 """
 
 from __future__ import annotations
@@ -8,36 +9,42 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import yaml
 
 from pldp.errors import PldpError, StageFailed
-from pldp.tasks import words
-from pldp.tasks.aggregates.page import declared_total, declared_unit, render_aggregates
+from pldp.page import words
+from pldp.page.blocks import Section
+from pldp.page.published import Published, Row
+from pldp.questions.pages import KIND_PAGES
 from pldp.tasks.home import Home, open_folder, replace
-from pldp.tasks.items.page import render_items
-from pldp.tasks.page_histograms import render_histograms
+from pldp.tasks.html import block_html, section_html
 from pldp.tasks.results import PublishedRelease, read_release
-from pldp.tasks.specfile import AGGREGATES, HISTOGRAMS, ITEMS
 from pldp.tasks.trends import read_index
+from pldp.tasks.wording import read_wording
+
+RESULTS = (
+    "histograms", "level_estimates", "level_shares", "means", "quantiles", "bins", "aggregates", "itemsets", "rules",
+    "budgets",
+)  # fmt: skip
 
 
 def build_page(home: Path, wanted: str) -> Path:
     """(Re)build the page of a release, and the index of them all. A page has no part in what is published."""
-    found = read_release(home, wanted)
+    release = read_release(home, wanted)
     pages = Home(home).pages
-    path = pages / f"{found.release_id}.html"
+    path = pages / f"{release.release_id}.html"
     try:
         with _alone(pages):
-            spec = read_spec(home, found.release_id)
-            page = _render(found, spec).encode()
+            page = render_release(home, release).encode()
             # The page comes last: for a release that has one, nobody comes back to list it.
-            replace(pages / "index.html", render_index(home, found.release_id).encode(), mode=0o644)
+            replace(pages / "index.html", render_index(home, release.release_id).encode(), mode=0o644)
             replace(path, page, mode=0o644)
         return path
     except PldpError as error:
@@ -48,29 +55,84 @@ def build_page(home: Path, wanted: str) -> Path:
         reason = type(error).__name__
     raise StageFailed(
         f"{path}: the page could not be built ({reason}). Results are as they were; "
-        f"`pldp page {found.release_id} --home {home}` builds it again."
+        f"`pldp page {release.release_id} --home {home}` builds it again."
     )
 
 
-def _render(found: PublishedRelease, spec: dict[str, Any] | None) -> str:
-    """The page of a release of whatever kind."""
-    kind = (spec or {}).get("kind", HISTOGRAMS)
-    if kind == AGGREGATES:
-        return render_aggregates(found, spec, templates=_templates())
-    if kind == ITEMS:
-        return render_items(found, spec, declared_total(spec), templates=_templates())
-    return render_histograms(found, spec, templates=_templates())
+def plain_tables(release: PublishedRelease) -> Mapping[str, Sequence[Row]]:
+    """Rows of every table of results: the one place where a page knows how they are read."""
+    return {table: getattr(release, table).to_dicts() for table in RESULTS}
+
+
+def render_release(home: Path, release: PublishedRelease) -> str:
+    """The page of one release. The same release gives the same bytes."""
+    folder = Home(home).releases / release.release_id
+    spec = read_spec(home, release.release_id)
+    row = {"release_id": release.release_id, **release.releases.to_dicts()[0]}
+    page = Published(row, plain_tables(release), spec, release.statement, read_wording(folder))
+    budgets = [block for kind in KIND_PAGES for block in kind.budgets(page)]
+    results = [section for kind in KIND_PAGES for section in kind.results(page)]
+    promise = [block for kind in KIND_PAGES for block in kind.promise(page)]
+    return (
+        _templates()
+        .get_template("release.html.j2")
+        .render(
+            release=row,
+            published=release.status == "published",
+            plan_matches=release.plan_matches,
+            wording=page.wording,
+            holds=[said for kind in KIND_PAGES if (said := kind.holds(page))],
+            worst=page.promised.get("worst_total"),
+            spend=spend_of(home, row),
+            sections=[
+                *([Section("privacy", "What is promised", tuple(promise))] if promise else []),
+                *results,
+                *([Section("budgets", "Budgets", tuple(budgets))] if budgets else []),
+            ],
+            gates=sorted(release.validations.to_dicts(), key=lambda gate: gate["passed"]),
+            query=next((query for kind in KIND_PAGES if (query := kind.query(page))), None),
+            spec=None if spec is None else written_spec(spec),
+        )
+    )
+
+
+def spend_of(home: Path, release: Row) -> tuple[str, float | None]:
+    """Whom a release protects and the most that it spent; releases of earlier versions say it in their spec alone."""
+    if release.get("worst_epsilon") is not None:
+        return str(release["protects"]), float(release["worst_epsilon"])
+    spec = read_spec(home, release["release_id"])
+    stated = (kind.spends(spec) for kind in KIND_PAGES) if spec is not None else iter(())
+    return next((spend for spend in stated if spend is not None), ("user", None))
+
+
+def written_spec(spec: dict[str, Any]) -> str:
+    """A stored spec as its author might have written it, shortened where it would fill pages."""
+    notes = []
+    for kind in KIND_PAGES:
+        spec, note = kind.abridged(spec)
+        notes.append(note)
+    text = yaml.dump(
+        _without_nulls(spec),
+        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=None,
+        width=100,
+    )
+    return str(text) + "".join(notes)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 def render_index(home: Path, building: str = "") -> str:
     """The list of all releases, and how each name's results went from one to the next."""
     built = {building, *(path.stem for path in Home(home).pages.glob("*.html"))}
-
-    def declared(release_id: str) -> tuple[str, str | None]:
-        spec = read_spec(home, release_id)
-        return declared_unit(spec), declared_total(spec)
-
-    return _templates().get_template("index.html.j2").render(**read_index(home, declared), built=built)
+    index = read_index(home, lambda release: spend_of(home, release), lambda release_id: read_spec(home, release_id))
+    return _templates().get_template("index.html.j2").render(**index, built=built)
 
 
 def read_spec(home: Path, release_id: str) -> dict[str, Any] | None:
@@ -87,11 +149,9 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        name: getattr(words, name)
-        for name in ("above", "certainty", "chance", "factor", "measured", "number", "percent", "protected", "whose")
-    }
-    environment.globals |= {"METHODS": words.METHODS, "POSTPROCESSES": words.POSTPROCESSES}
+    said = ("above", "chance", "number", "protected", "whose")
+    environment.filters |= {name: getattr(words, name) for name in said}
+    environment.filters |= {"html": section_html, "block": block_html}
     return environment
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from pldp.page.wording import Description, Label, Wording
 from pldp.questions.histograms.spec import MAX_VALUES, Binned, Category, Cells, Crosstab, Mechanism, check_assumed
 from pldp.questions.numbers.spec import Number, Numbers
 from pldp.spec.columns import check_roles
@@ -81,6 +82,8 @@ class Retention(Model):
 
 class Spec(Model):
     name: Name
+    title: Label = None
+    description: Description = None
     source: Source
     attributes: Annotated[tuple[Attribute, ...], Field(min_length=1, max_length=200)]
     budget: Budget
@@ -128,6 +131,22 @@ class Spec(Model):
     def labels(self, attribute: Cells | Crosstab) -> tuple[str, ...]:
         """Its values, the last part running fastest."""
         return tuple(CROSS.join(cell) for cell in product(*(part.values for part in self.parts(attribute))))
+
+    @property
+    def wording(self) -> Wording:
+        """What it says for readers alone; a cross-tab's values read as those of its parts."""
+        labels: dict[str, dict[str, str]] = {a.name: a.labels for a in self.categories if a.labels}
+        for attribute in self.attributes:
+            if isinstance(attribute, Crosstab) and labels:
+                parts = self.parts(attribute)
+                shown = product(*([labels.get(p.name, {}).get(v, v) for v in p.values] for p in parts))
+                labels[attribute.name] = {
+                    value: label
+                    for value, label in zip(self.labels(attribute), map(CROSS.join, shown), strict=True)
+                    if value != label
+                }
+        titles = {a.name: a.label for a in self.attributes if a.label is not None}
+        return Wording(self.title, self.description, titles, labels)
 
     def mechanism_of(self, attribute: Cells | Crosstab) -> str:
         """Its own, else the spec's."""

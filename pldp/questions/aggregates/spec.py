@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from pldp.page.wording import Description, Label, Labels, Wording, check_labels
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole
 from pldp.spec.levels import ExpectedUsers, Spend, is_whole
@@ -117,9 +118,12 @@ Loss = Annotated[
 class AggregatesSpec(Model):
     kind: Literal["aggregates"]
     name: Name
+    title: Label = None
+    description: Description = None
     source: Items
     catalogue: CatalogueFile
     attributes: Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_ATTRIBUTES)]
+    labels: Labels = None
     providers: Annotated[dict[Name, Provider], Field(min_length=1, max_length=MAX_PROVIDERS)]
     profiles: Annotated[dict[Name, Profile], Field(min_length=1, max_length=MAX_PROFILES)]
     default: Name | None = None
@@ -131,6 +135,11 @@ class AggregatesSpec(Model):
     gates: Gates = Gates()
     retention: Retention = Retention()
     runner: Annotated[Runner, Field(exclude=True)] = Runner()
+
+    @property
+    def wording(self) -> Wording:
+        """What it says for readers alone."""
+        return Wording(self.title, self.description, self.labels or {})
 
     @property
     def cap(self) -> int | None:
@@ -158,6 +167,7 @@ class AggregatesSpec(Model):
         declared = set(self.attributes)
         if len(declared) != len(self.attributes):
             raise ValueError("attributes must differ from each other")
+        check_labels(self.labels, self.attributes)
         if PROFILE in declared:
             raise ValueError(f"attributes: {PROFILE!r} is the name of another column of the reports; give it another")
         for profile, stated in self.profiles.items():

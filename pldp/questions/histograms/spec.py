@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from pldp.page.wording import Label, Labels, check_labels
 from pldp.questions.numbers.spec import MAX_BINS, Finite, Probabilities, check_bounds, check_probabilities
 from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole
 from pldp.spec.levels import is_whole
@@ -32,6 +33,8 @@ class Category(Model):
     assumed: tuple[Ratio, ...] | None = None
     mechanism: Mechanism | None = None
     only_in_crosstabs: bool = False
+    label: Label = None
+    labels: Labels = None
 
     @model_validator(mode="after")
     def _declared(self) -> Self:
@@ -41,6 +44,7 @@ class Category(Model):
             if value is not None and value not in self.values:
                 raise ValueError(f"{role} must be one of values (got {value!r})")
         check_assumed(self.assumed, len(self.values))
+        check_labels(self.labels, self.values)
         return self
 
 
@@ -62,6 +66,8 @@ class Binned(Model):
     assumed: tuple[Ratio, ...] | None = None
     mechanism: Mechanism | None = None
     only_in_crosstabs: bool = False
+    label: Label = None
+    labels: Labels = None
 
     @cached_property
     def cuts(self) -> tuple[float, ...]:
@@ -94,6 +100,7 @@ class Binned(Model):
         if self.quantiles and self.only_in_crosstabs:
             raise ValueError("quantiles need a histogram of the attribute itself: leave out only_in_crosstabs")
         check_assumed(self.assumed, len(self.values))
+        check_labels(self.labels, self.values)
         return self
 
 
@@ -109,6 +116,7 @@ class Crosstab(Model):
     of: Annotated[tuple[Name, ...], Field(min_length=2, max_length=4)]
     assumed: tuple[Ratio, ...] | None = None
     mechanism: Mechanism | None = None
+    label: Label = None
 
 
 def check_assumed(assumed: tuple[Fraction, ...] | None, size: int) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from pldp.page.wording import Description, Label, Labels, Wording, check_labels
 from pldp.questions.items.levels import Scale
 from pldp.questions.items.mining import MOST_LENGTH
 from pldp.spec.columns import check_roles
@@ -166,8 +167,11 @@ Items = Annotated[
 class ItemsSpec(Model):
     kind: Literal["items"]
     name: Name
+    title: Label = None
+    description: Description = None
     source: Holdings
     items: Items
+    labels: Labels = None
     holds: Literal["many", "one"] = "many"
     missing: Value | None = None
     other: Value | None = None
@@ -185,6 +189,11 @@ class ItemsSpec(Model):
     gates: Gates = Gates()
     retention: Retention = Retention()
     runner: Annotated[Runner, Field(exclude=True)] = Runner()
+
+    @property
+    def wording(self) -> Wording:
+        """What it says for readers alone."""
+        return Wording(self.title, self.description, {}, {"": self.labels or {}})
 
     @property
     def bound(self) -> Fraction:
@@ -236,6 +245,7 @@ class ItemsSpec(Model):
         declared = set(items)
         if len(declared) != len(items):
             raise ValueError("items must differ from each other")
+        check_labels(self.labels, items)
         if self.holds == "one" and not 2 <= len(items) <= MAX_ONE:
             raise ValueError(f"items must be 2 to {MAX_ONE:,} with holds: one (got {len(items):,})")
         for role, value in (("missing", self.missing), ("other", self.other)):

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from pldp.channels.numeric.domain import Bounds
+from pldp.page.wording import Label
 from pldp.spec.fields import Model, Name, Ratio, Text, Whole
 
 MAX_BINS = 256
@@ -66,6 +67,7 @@ class Number(Model):
     mechanism: NumberMechanism = "auto"
     quantiles: Probabilities = ()
     bins: Annotated[Whole, Field(ge=2, le=MAX_BINS)] = 32
+    label: Label = None
 
     @property
     def range(self) -> Bounds:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import yaml
+import re
+from collections.abc import Iterable
 
 METHODS = {
     "sum": "every level weighs as much as it has users, which assumes nothing about who chooses which level",
@@ -24,6 +23,28 @@ POSTPROCESSES = {
     "base-cut": "shares below two standard errors were then set to 0",
     "norm-sub": "they were then moved to the nearest shares that are not negative and sum to 1",
 }
+
+MEANS = {
+    "inverse-variance": "reports with less noise weigh more",
+    "reports": "the mean over the reports of each level, levels weighed by their users",
+    "scaled": "the sum of the reports, scaled by how rarely an attribute is drawn",
+}
+UNKNOWN = "see the documentation of methods"
+MECHANISMS = {
+    "krr": "the true answer with a stated chance, else any other one",
+    "brr": "every value is reported as yes or no, each told wrongly with a stated chance",
+    "oue": "every value is reported as yes or no, a wrong yes made rare",
+    "olh": "the answer is hashed to few values, of which one is reported by krr",
+    "subset": "a few values are reported together, the true answer among them with a stated chance",
+    "pm": "a number drawn from a piece around the true one with a stated chance, else from outside it",
+    "duchi": "one of two numbers, drawn so that their mean is the true one",
+    "hm": "a coin decides between pm and duchi",
+    "laplace": "the true number with noise of the Laplace distribution added",
+    "sw": "a number drawn near the true one with a stated chance, else anywhere",
+    "geometric": "the true count with whole-number noise of the two-sided geometric distribution added",
+    "bits": "every item is reported as held or not, each told wrongly with a stated chance",
+}
+"""How an answer is perturbed, by the names that budgets have."""
 
 UNITS = {
     "user": "a user",
@@ -47,6 +68,12 @@ def fallback(wanted: str | None, used: str) -> str | None:
         why = "There was no reference histogram with the same values"
         why += ", so the method that needs none was used"
     return f"{why}: {used} instead of {wanted}."
+
+
+def mechanisms(names: Iterable[str]) -> list[tuple[str, str]]:
+    """The mechanisms that the names of budgets speak of, and what each does."""
+    spoken = dict.fromkeys(part for name in names for part in re.split(r"[^a-z]+", name))
+    return [(name, MECHANISMS[name]) for name in spoken if name in MECHANISMS]
 
 
 def protected(unit: str) -> str:
@@ -117,22 +144,18 @@ def measured(value: float, error: float) -> str:
     return f"{value:,.{min(digits, 12)}f}".replace("-", "−")
 
 
-def as_yaml(spec: dict[str, Any]) -> str:
-    """A spec as its author might have written it."""
-    return yaml.dump(
-        _without_nulls(spec),
-        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=None,
-        width=100,
-    )
+def quantile_name(probability: float) -> str:
+    return "median" if probability == 0.5 else f"{probability:g} quantile"
 
 
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
+def counted(number: int, noun: str) -> str:
+    """So many of something, in the plural unless it is one."""
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def sentence(text: str) -> str:
+    """Words of a statement as a sentence of their own."""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _magnitude(number: float) -> int:

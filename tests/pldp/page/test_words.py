@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pldp.tasks import words
+from pldp.page import words
 
 
 @given(st.floats(1e-9, 20))

@@ -1,0 +1,335 @@
+"""Histograms on a page: a chart per attribute with its intervals and figures, the levels beside it, and the budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+from pldp.page import words
+from pldp.page.blocks import (
+    Bar,
+    Bars,
+    Block,
+    Column,
+    Dots,
+    Figure,
+    Folded,
+    Pair,
+    Paragraph,
+    Point,
+    Run,
+    Section,
+    Series,
+    Table,
+    Text,
+    code,
+    figure_table,
+    soft,
+    strong,
+)
+from pldp.page.published import KindPage, Published, Query, Row, grouped
+from pldp.questions.histograms.page_budgets import budgets
+from pldp.questions.histograms.page_grid import crosstab_grid
+from pldp.questions.histograms.page_promise import promise
+
+CHART_VALUES = 40
+"""Values a chart shows; of more, the largest."""
+
+TABLE_ROWS = 1000
+"""Values a table shows; of more, the largest."""
+
+CHARTED = 40
+"""Attributes that get charts; the others get their tables."""
+
+
+def holds(page: Published) -> str:
+    number = len(grouped(page.rows("histograms"), "attribute"))
+    return words.counted(number, "histogram") if number else ""
+
+
+def results(page: Published) -> tuple[Section, ...]:
+    attributes = grouped(page.rows("histograms"), "attribute")
+    if not attributes:
+        return ()
+    levels = grouped(page.rows("level_estimates"), "attribute")
+    methods = {name: (rows[0]["method"], rows[0]["postprocess"]) for name, rows in attributes.items()}
+    alike = len(set(methods.values())) == 1
+    intro: list[Block] = [
+        Paragraph(
+            (
+                f"Every number is an estimate from perturbed reports. The thin lines are {100 * page.confidence:g} % "
+                "intervals. A value is called reliable when its estimate exceeds three standard errors; a bar that is "
+                "dashed and marked ◦ is not: its share may well be zero.",
+            )
+        )
+    ]
+    if alike:
+        intro.append(Paragraph(_method(page, *next(iter(methods.values())))))
+    sections = tuple(
+        _attribute(page, str(name), rows, levels.get(name, []), place, told=not alike)
+        for place, (name, rows) in enumerate(attributes.items())
+    )
+    return (Section("histograms", "Histograms", tuple(intro), sections), *_level_shares(page))
+
+
+def _method(page: Published, method: str, postprocess: str) -> Text:
+    """How the published shares came about, every name explained where it stands."""
+    hidden = page.promised.get("hidden_levels")
+    return (
+        "Levels are hidden; the estimate is by " if hidden else "The estimates of the levels were combined by ",
+        code(method),
+        f" ({words.METHODS.get(method, words.UNKNOWN)}); with ",
+        code(postprocess),
+        f", {words.POSTPROCESSES.get(postprocess, words.UNKNOWN)}.",
+    )
+
+
+def _attribute(
+    page: Published, name: str, rows: list[Row], of_levels: Sequence[Row], place: int, *, told: bool
+) -> Section:
+    """Values stand as declared; of too many for a chart, the largest come first."""
+    n_values, n_reports = len(rows), rows[0]["n_reports"]
+    unreliable = sum(not row["reliable"] for row in rows)
+    grid = crosstab_grid(page, name, rows) if place < CHARTED else None
+    if n_values > CHART_VALUES and grid is None:
+        rows = sorted(rows, key=lambda row: (-row["frequency"], row["value"]))
+    count: Text = (f"{n_reports:,} reports over {words.counted(n_values, 'value')}",)
+    count += (f", {unreliable:,} of them not reliable." if unreliable else ".",)
+    blocks: list[Block] = [
+        Paragraph((*count, " ", *_method(page, rows[0]["method"], rows[0]["postprocess"])) if told else count)
+    ]
+    fallback = words.fallback(_wanted(page), rows[0]["method"])
+    if fallback:
+        blocks.append(Paragraph((strong("The fallback was taken."), f" {fallback}"), "note"))
+    blocks += _quantiles(page, name)
+    if n_values > CHART_VALUES and grid is None and place < CHARTED:
+        blocks.append(Paragraph((f"The {CHART_VALUES} largest of {n_values:,} values are drawn.",), "soft"))
+    if place >= CHARTED:
+        blocks.append(
+            Paragraph(("Only the first attributes of a release are drawn; the numbers are in the table.",), "soft")
+        )
+    digits = words.decimals(min(row["standard_error"] for row in rows))
+    who = strong("All users." if page.promised.get("hidden_levels") else "All levels combined.")
+    said: Text = (f" Estimated share of all {page.n_users:,} users.",) if grid is None else grid[1]
+    beside = len({row["level"] for row in of_levels})
+    drawn = _bars(page, name, rows[:CHART_VALUES], digits, beside) if place < CHARTED else None
+    combined = Figure((who, *said), grid[0] if grid else drawn, (_numbers(page, name, rows, digits, n_values),))
+    figures = [combined]
+    if of_levels:
+        drawn_too = place < CHARTED and grid is None and beside > 1
+        figures.append(_levels(page, name, rows, of_levels, digits, drawn=drawn_too))
+    blocks.append(Pair(tuple(figures)) if grid is None else combined)
+    if grid is not None and of_levels:
+        blocks.append(figures[1])
+    return Section(f"attribute-{place + 1}", page.wording.attribute(name), tuple(blocks))
+
+
+def _bars(page: Published, name: str, rows: list[Row], digits: int, beside: int) -> Bars:
+    label = page.wording.value
+    bars = tuple(
+        Bar(label(name, row["value"]), row["frequency"], row["ci_low"], row["ci_high"],
+            words.percent(row["frequency"], digits), row["reliable"])
+        for row in rows
+    )  # fmt: skip
+    top = max(rows, key=lambda row: row["frequency"])
+    low, high = (words.percent(top[end], digits) for end in ("ci_low", "ci_high"))
+    return Bars(
+        f"Bar chart of {page.wording.attribute(name)}: estimated shares of {words.counted(len(rows), 'value')} with "
+        "error bars. Largest: "
+        f"{label(name, top['value'])} with {words.percent(top['frequency'], digits)}, between {low} and {high}. "
+        "The table below has all numbers.",
+        bars,
+        beside=beside,
+    )
+
+
+def value_cell(page: Published, attribute: str, value: str) -> Text:
+    """A value by its label; the tables know it by its own name, which stands beside it."""
+    label = page.wording.value(attribute, value)
+    return (label,) if label == value else (label, " ", soft(value))
+
+
+def _numbers(page: Published, name: str, rows: list[Row], digits: int, n_values: int) -> Folded:
+    def percent(share: float | None) -> Text:
+        return ("" if share is None else words.percent(share, digits),)
+
+    titles = (
+        "value",
+        "share",
+        "standard error",
+        "interval",
+        "people",
+        "before post-processing",
+        "its standard error",
+        "reliable",
+    )
+    shown = tuple(
+        (
+            value_cell(page, name, row["value"]),
+            percent(row["frequency"]),
+            percent(row["standard_error"]),
+            (f"{words.percent(row['ci_low'], digits)} to {words.percent(row['ci_high'], digits)}",),
+            (f"{row['count']:,.0f}",),
+            percent(row["unbiased_frequency"]),
+            percent(row["unbiased_standard_error"]),
+            ("yes" if row["reliable"] else "no",),
+        )
+        for row in rows[:TABLE_ROWS]
+    )
+    table = Table(
+        f"Numbers of {page.wording.attribute(name)}, combined", tuple(Column((title,)) for title in titles), shown
+    )
+    note = Paragraph(
+        (
+            f"The {len(shown):,} largest of {n_values:,} values; all of them are in ",
+            Run("link", "the results", "results"),
+            ".",
+        )
+    )
+    return Folded((table.title,), (table, note) if len(shown) < n_values else (table,))
+
+
+def _levels(
+    page: Published, name: str, rows: list[Row], of_levels: Sequence[Row], digits: int, *, drawn: bool
+) -> Figure:
+    """Each level by itself, on a scale of its own: values in the order of the chart beside it."""
+    cells = {(row["value"], row["level"]): row for row in of_levels}
+    present = list(dict.fromkeys(row["level"] for row in of_levels))
+    known = list(dict.fromkeys(row["level"] for row in page.rows("budgets"))) or present
+    reports = {row["level"]: row["n_reports"] for row in of_levels}
+    columns = [Column((level, " ", soft(f"({reports[level]:,} users)"))) for level in present]
+
+    def cell(row: Mapping[str, Any] | None) -> Text:
+        if row is None:
+            return ("",)
+        return (f"{words.percent(row['frequency'], digits)} ± {words.percent(row['standard_error'], digits)}",)
+
+    shown = tuple(
+        (value_cell(page, name, row["value"]), *(cell(cells.get((row["value"], level))) for level in present))
+        for row in rows[:TABLE_ROWS]
+    )
+    return Figure(
+        (
+            strong("Each level alone."),
+            " Share among the users who chose it, before post-processing: it can be negative. The scale is its own.",
+        ),
+        _level_dots(page, name, rows[:CHART_VALUES], cells, present, known, digits) if drawn else None,
+        (
+            figure_table(
+                f"Numbers of {page.wording.attribute(name)}, by level",
+                (Column(("value",)), *columns),
+                shown,
+                caption="Share ± standard error",
+            ),
+        ),
+    )
+
+
+def _level_dots(
+    page: Published,
+    name: str,
+    rows: list[Row],
+    cells: Mapping[tuple[str, str], Row],
+    present: list[str],
+    known: list[str],
+    digits: int,
+) -> Dots:
+    half = NormalDist().inv_cdf(0.5 + page.confidence / 2)
+    points = tuple(
+        Point(
+            place,
+            number,
+            row["frequency"],
+            row["frequency"] - half * row["standard_error"],
+            row["frequency"] + half * row["standard_error"],
+            words.percent(row["frequency"], digits),
+        )
+        for place, shown in enumerate(rows)
+        for number, level in enumerate(present)
+        if (row := cells.get((shown["value"], level))) is not None
+    )
+    return Dots(
+        f"Dot chart of {page.wording.attribute(name)}: shares of {words.counted(len(rows), 'value')} as each level "
+        "alone estimates them, with "
+        f"error bars. Levels: {', '.join(present)}. The table below has all numbers.",
+        tuple(page.wording.value(name, row["value"]) for row in rows),
+        tuple(Series(level, known.index(level) if level in known else place) for place, level in enumerate(present)),
+        points,
+    )
+
+
+def _quantiles(page: Published, name: str) -> list[Block]:
+    own = [row for row in page.rows("quantiles") if row["attribute"] == name]
+    if not own:
+        return []
+    said = "; ".join(
+        f"{words.quantile_name(row['probability'])} at {words.measured(row['quantile'], row['standard_error'])} ± "
+        f"{words.measured(row['standard_error'], row['standard_error'])} "
+        f"({' to '.join(words.measured(row[end], row['standard_error']) for end in ('ci_low', 'ci_high'))})"
+        for row in own
+    )
+    return [Paragraph((f"Its quantiles, values inside a bin spread evenly: {said}.",))]
+
+
+def _level_shares(page: Published) -> tuple[Section, ...]:
+    shares, hidden = page.rows("level_shares"), page.promised.get("hidden_levels")
+    if not shares or not hidden:
+        return ()
+    by_attribute = bool(shares[0]["attribute"])
+    columns = (Column(("attribute",), words=True),) if by_attribute else ()
+    columns += (Column(("level",), words=True), Column(("share",)), Column(("standard error",)))
+    rows = tuple(
+        (
+            *(((page.wording.attribute(row["attribute"]),),) if by_attribute else ()),
+            (row["level"],),
+            (words.percent(row["share"]),),
+            (words.percent(row["standard_error"]),),
+        )
+        for row in shares
+    )
+    text = Paragraph(
+        (
+            "Which level a user chose is hidden. Every user told it through a perturbed report of budget "
+            f"ε = {words.above(hidden['epsilon_p'])}; these are the shares that such reports let one estimate, and "
+            "they "
+            "can be negative. All reports of one user together change the odds between two levels by a factor of at "
+            "most e",
+            Run("power", words.above(hidden["exact_leak"])),
+            "; the spec allows e",
+            Run("power", words.above(hidden["max_leak"])),
+            ".",
+        )
+    )
+    return (Section("shares", "Levels", (text, Table("Shares of the levels", columns, rows))),)
+
+
+def _wanted(page: Published) -> str | None:
+    """The method that a spec asks for, in words or by saying nothing."""
+    if page.spec is None:
+        return None
+    hidden = page.stated("levels", "visibility") == "hidden"
+    return page.stated("combination", "method") or ("em" if hidden else "oc+")
+
+
+def query(page: Published) -> Query | None:
+    rows = page.rows("histograms")
+    if not rows:
+        return None
+    return Query(
+        ("value", "frequency", "standard_error", "ci_low", "ci_high"),
+        "histograms",
+        (("attribute", rows[0]["attribute"]),),
+        order="frequency DESC",
+    )
+
+
+def spends(spec: Mapping[str, Any]) -> tuple[str, float] | None:
+    """Numbers beside histograms, or alone, spend of the same budget."""
+    if "levels" not in spec or "itemsets" in spec:
+        return None
+    return "user", float(Fraction(spec["budget"]["total"]))
+
+
+PAGE = KindPage(holds, promise, results, budgets, query, spends)

@@ -1,0 +1,258 @@
+"""Frequent items on a page: sets by their length, the most supported first, and rules between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from pldp.page import words
+from pldp.page.blocks import (
+    Bar,
+    Bars,
+    Block,
+    Column,
+    Figure,
+    Folded,
+    Listing,
+    Paragraph,
+    Section,
+    Table,
+    code,
+    figure_table,
+    strong,
+)
+from pldp.page.promises import conditions, epsilon, likelier, model, sure
+from pldp.page.published import KindPage, Published, Query, Row, grouped
+
+CHARTED = 30
+"""Sets of a length that are drawn, the most supported."""
+
+TABLED = 500
+"""Rows of a table; the results have all."""
+
+JOINED = " + "
+RELIABLE = 3.0
+
+
+def _one(page: Published) -> bool:
+    """Whether every user has one value rather than a row of items."""
+    return bool(page.stated("holds") == "one")
+
+
+def holds(page: Published) -> str:
+    number = len(page.rows("itemsets"))
+    return words.counted(number, "value" if _one(page) else "item set") if number else ""
+
+
+def _joined(page: Published, items: list[str]) -> str:
+    return JOINED.join(page.wording.value("", item) for item in items)
+
+
+def results(page: Published) -> tuple[Section, ...]:
+    lengths = grouped(page.rows("itemsets"), "length")
+    if not lengths:
+        return ()
+    one = _one(page)
+    minimum = page.stated("itemsets", "minimum_support") or 0.0
+    intro = Paragraph(
+        (
+            f"The share of users who {'have each value' if one else 'hold all items of a set'}, estimated without "
+            "bias, so "
+            f"noise can make it negative. The thin lines are {100 * page.confidence:g} % intervals; a bar that is "
+            "dashed and "
+            "marked ◦ does not exceed three standard errors and is not reliable. ",
+            strong("Frequent"),
+            f" is the chance that the true share reaches {words.percent(minimum)}, each set considered by itself: of "
+            "many sets "
+            "just below, some will pass.",
+        )
+    )
+    sections = tuple(_length(page, length, rows, one) for length, rows in lengths.items())
+    return (Section("sets", "Values" if one else "Item sets", (intro,), sections), *_rules(page))
+
+
+def _length(page: Published, length: int, rows: list[Row], one: bool) -> Section:
+    title = ("Values" if one else "Single items") if length == 1 else f"Sets of {length}"
+    ordered = sorted(rows, key=lambda row: -row["support"])
+    digits = words.decimals(min(row["standard_error"] for row in rows))
+    drawn, top = ordered[:CHARTED], ordered[0]
+    bars = tuple(
+        Bar(_joined(page, row["items"]), row["support"], row["ci_low"], row["ci_high"],
+            words.percent(row["support"], digits), row["support"] > RELIABLE * row["standard_error"])
+        for row in drawn
+    )  # fmt: skip
+    frequent = sum(row["probability_frequent"] >= 0.5 for row in rows)
+    more = f" The {len(drawn)} most supported are drawn." if len(drawn) < len(rows) else ""
+    caption = f"{len(rows):,} in all, {frequent:,} more likely frequent than not.{more}"
+    chart = Bars(
+        f"Bar chart of {title.lower()}: estimated supports of {len(drawn)} with error bars. Largest: "
+        f"{_joined(page, top['items'])} with {words.percent(top['support'], digits)}, between "
+        f"{words.percent(top['ci_low'], digits)} and {words.percent(top['ci_high'], digits)}. The table below has "
+        "all numbers.",
+        bars,
+        axis="support",
+    )
+    lines = tuple(
+        (
+            (_joined(page, row["items"]),),
+            (words.percent(row["support"], digits),),
+            (words.percent(row["standard_error"], digits),),
+            (f"{words.percent(row['ci_low'], digits)} to {words.percent(row['ci_high'], digits)}",),
+            (words.percent(row["probability_frequent"], 0),),
+        )
+        for row in ordered[:TABLED]
+    )
+    shortened = f", the first {len(lines)}" if len(lines) < len(rows) else ""
+    titles = ("value" if one else "items", "support", "standard error", "interval", "frequent")
+    table = figure_table(f"Numbers: {title.lower()}{shortened}", tuple(Column((each,)) for each in titles), lines)
+    return Section(f"length-{length}", title, (Figure((caption,), chart, (table,)),))
+
+
+def _rules(page: Published) -> tuple[Section, ...]:
+    rows = sorted(page.rows("rules"), key=lambda row: -row["ci_low"])
+    if not rows:
+        return ()
+    more = "; these have the highest lower ends" if len(rows) > TABLED else ""
+    text = Paragraph(
+        (
+            f"Of those who have the left side, the share who have the right side too. {len(rows):,} rules in "
+            f"all{more}. A lift "
+            "above 1 says that the two go together more often than by chance.",
+        )
+    )
+    titles = ("who has", "has too", "confidence", "standard error", "interval", "support", "lift")
+    lines = tuple(
+        (
+            (_joined(page, row["antecedent"]),),
+            (_joined(page, row["consequent"]),),
+            (words.percent(row["confidence"]),),
+            (words.percent(row["standard_error"]),),
+            (f"{words.percent(row['ci_low'])} to {words.percent(row['ci_high'])}",),
+            (words.percent(row["support"], 2),),
+            ("" if row["lift"] is None else f"{row['lift']:.2f}",),
+        )
+        for row in rows[:TABLED]
+    )
+    columns = tuple(Column((title,), words=title == "has too") for title in titles)
+    return (Section("rules", "Rules", (text, Table("Rules", columns, lines))),)
+
+
+def promise(page: Published) -> tuple[Block, ...]:
+    promised = page.promised
+    if "protocol" not in promised:
+        return ()
+    titles = ("level", "bound ε", "exact ε, at most", "a report is at most", "from a coin toss one becomes at most")
+    lines = tuple(
+        (
+            (level["level"],),
+            (epsilon(level["bound"]),),
+            *((say(level["exact_epsilon"]),) for say in (epsilon, likelier, sure)),
+        )
+        for level in promised["levels"]
+    )
+    alone = _alone(page)
+    return (
+        Paragraph(
+            (
+                "Nobody’s items left as they are. Chance changed them first, person by person; the person’s level "
+                "says how "
+                "much.",
+            ),
+            "lead",
+        ),
+        Paragraph(
+            (
+                "The promise is about ",
+                strong(promised["neighbours"]),
+                ". Whatever was reported about you is at most so many times likelier under one than under another:",
+            )
+        ),
+        Table("What reports tell about a user", tuple(Column((title,)) for title in titles), lines, look="whole"),
+        Paragraph(
+            (f"This is about {promised['worst_total']['meaning']}.", " One item alone tells less:" if alone else "")
+        ),
+        *alone,
+        *_scores(page),
+        *model(page),
+        *conditions(page),
+    )
+
+
+def _alone(page: Published) -> tuple[Block, ...]:
+    items, levels = page.promised["items"], page.promised["levels"]
+    if not items:
+        return ()
+    sensitive = "sensitivity" in items[0]
+    titles = ("item", *(("sensitivity",) if sensitive else ()), *(level["level"] for level in levels))
+    lines = tuple(
+        (
+            (page.wording.value("", item["item"]),),
+            *(((str(item["sensitivity"]),),) if sensitive else ()),
+            *((epsilon(item["exact_epsilon"][level["level"]]),) for level in levels),
+        )
+        for item in items[:TABLED]
+    )
+    shortened = f", the first {len(lines)}" if len(lines) < len(items) else ""
+    what = "value against any other" if _one(page) else "item"
+    table = Table("Exact ε of each item", tuple(Column((title,)) for title in titles), lines)
+    return (Folded((f"Exact ε of each {what}{shortened}",), (table,)),)
+
+
+def _scores(page: Published) -> tuple[Block, ...]:
+    scores = page.promised.get("scores")
+    if scores is None:
+        return ()
+    return (
+        Paragraph(
+            (
+                "How sensitive each item is follows from release ",
+                strong(scores["release"]),
+                f", which spent ε = {words.above(scores['epsilon'])} on its users: {scores['meaning']}, up to ε = "
+                f"{epsilon(scores['with_this_release'])}.",
+            ),
+            "note",
+        ),
+    )
+
+
+def budgets(page: Published) -> tuple[Block, ...]:
+    if not page.rows("itemsets"):
+        return ()
+    rows = page.rows("budgets")
+    what = "value" if _one(page) else "whole row of items"
+    titles = ("level", "users", "mechanism", "ε given", "exact ε, at most")
+    lines = tuple(
+        (
+            (row["level"],),
+            (f"{row['n_users']:,}",),
+            (row["mechanism"],),
+            (words.above(row["nominal_epsilon"]),),
+            (epsilon(row["exact_epsilon"]),),
+        )
+        for row in rows
+    )
+    spoken = words.mechanisms(row["mechanism"] for row in rows)
+    return (
+        Paragraph((f"What a user’s {what} spends at each level.",)),
+        Table("Budgets", tuple(Column((title,), words=title == "mechanism") for title in titles), lines),
+        *((Listing(tuple((code(name), f": {meaning}.") for name, meaning in spoken)),) if spoken else ()),
+    )
+
+
+def query(page: Published) -> Query | None:
+    if not page.rows("itemsets"):
+        return None
+    return Query(
+        ("items", "support", "standard_error", "probability_frequent"), "itemsets", order="length, support DESC"
+    )
+
+
+def spends(spec: Mapping[str, Any]) -> tuple[str, float] | None:
+    """A bound stands above what a protocol is given."""
+    if "itemsets" not in spec:
+        return None
+    return "user", float(Fraction(spec["budget"].get("bound") or spec["budget"]["total"]))
+
+
+PAGE = KindPage(holds, promise, results, budgets, query, spends)
