@@ -166,7 +166,7 @@ def _picture(cells: list[Cell]) -> str:
     import altair as alt
     import vl_convert
 
-    from pldp.tasks.charts import inline
+    from pldp.papers.laboratory.altair_charts import inline
 
     whole = {year: max(cell.attributes for cell in cells if cell.year == year) for year in YEARS}
     shown = [cell for cell in cells if cell.attributes == whole[cell.year]]

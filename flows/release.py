@@ -25,6 +25,7 @@ from pldp.tasks.run import AnyFile, AnyRun
 from pldp.tasks.specfile import Given
 from pldp.tasks.stage import stage
 from pldp.tasks.vaults import forget_vault, leaving_nothing, settle_vault, sweep_vaults
+from pldp.tasks.wording import keep_wording
 
 MANUAL = "manual"
 ARTIFACT_ROWS = 1000
@@ -90,7 +91,7 @@ def release_flow(
     report("publish", 1)
     with _forgotten(run, file, status):
         report("page", 0)
-        problem = page_problem(run, page)
+        problem = page_problem(run, page, stale=keep_wording(run.folder, file.spec.wording))
         report("page", 1)
     if status == "published":
         for table in kind.artifacts:
@@ -105,7 +106,8 @@ def _finished(run: AnyRun, file: AnyFile, build: Callable[[Path, str], None]) ->
     if done is None:
         return None
     with _forgotten(run, file, done):  # whoever published it may have died before coming to this
-        return Released(run.release_id, done, resumed=True, page_problem=page_problem(run, build))
+        stale = keep_wording(run.folder, file.spec.wording)
+        return Released(run.release_id, done, resumed=True, page_problem=page_problem(run, build, stale=stale))
 
 
 @contextmanager
@@ -123,15 +125,15 @@ def _forgotten(run: AnyRun, file: AnyFile, status: str) -> Iterator[None]:
 
 @stage(retries=2)
 def page(home: Path, release_id: str) -> None:
-    """Charts take a second to load, and a release that is there already has its page."""
+    """Loaded here: a release that is there already has its page."""
     from pldp.tasks.page import build_page
 
     build_page(home, release_id)
 
 
-def page_problem(run: AnyRun, build: Callable[[Path, str], None]) -> str | None:
-    """Build the page unless it is there. A page that fails takes nothing back of what is published."""
-    if (run.home.pages / f"{run.release_id}.html").exists():
+def page_problem(run: AnyRun, build: Callable[[Path, str], None], *, stale: bool) -> str | None:
+    """Build the page unless it is there and not stale. One that fails takes nothing back of what is published."""
+    if not stale and (run.home.pages / f"{run.release_id}.html").exists():
         return None
     try:
         build(run.home.root, run.release_id)

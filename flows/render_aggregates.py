@@ -8,8 +8,8 @@ import polars as pl
 from rich.console import Console
 
 from pldp.flows.tables import Bar, Table
-from pldp.privacy.trust import OPERATED
 from pldp.page import words
+from pldp.privacy.trust import OPERATED
 from pldp.tasks.terminal import styled
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from pldp.flows.render_numbers import mechanisms_table, predicted_means, sampling_table, studied_means
 from pldp.flows.tables import Bar, Table
-from pldp.privacy.trust import trust_model
 from pldp.page import words
+from pldp.privacy.trust import trust_model
 from pldp.tasks.terminal import styled
 
 if TYPE_CHECKING:

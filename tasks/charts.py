@@ -8,7 +8,7 @@ from functools import singledispatch
 from markupsafe import Markup
 
 from pldp.page.blocks import Bar, Bars, Chart, Dots, GroupedBars, Lines, Series, Spread, Steps, Strip
-from pldp.tasks.drawing import INK, PALETTE, SIZE, WIDTH, Scale, Sheet, tick_label, ticks, width, wrapped
+from pldp.tasks.drawing import PALETTE, SIZE, WIDTH, Scale, Sheet, tick_label, ticks, width, wrapped
 
 FLAG = "◦ "
 """Before the name of a value that is not reliable."""
@@ -302,6 +302,3 @@ def draw_strip(strip: Strip) -> Markup:
     else:
         sheet.put("circle", cx=at, cy=11.0, r=3.6, fill=fill, stroke=PALETTE[0], stroke_width=1.4)
     return sheet.svg(strip.alternative, "strip")
-
-
-__all__ = ["FADED", "FLAG", "INK", "PALETTE", "RELIABLE", "UNRELIABLE", "draw", "draw_strip"]

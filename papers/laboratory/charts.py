@@ -11,8 +11,9 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
+from pldp.papers.laboratory.altair_charts import inline, quiet_axis, render, top_legend
 from pldp.papers.model import Compared, Picture, Point
-from pldp.tasks.charts import INK, PALETTE, SHAPES, inline, plain, quiet_axis, render, top_legend
+from pldp.tasks.drawing import INK, PALETTE, SHAPES, plain
 
 BARS = 2.0
 """Standard errors on either side of a point."""

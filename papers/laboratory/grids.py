@@ -9,9 +9,10 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
+from pldp.papers.laboratory.altair_charts import inline, quiet_axis, render, top_legend
 from pldp.papers.laboratory.charts import BARS, look, panel_chart
 from pldp.papers.model import Compared, Picture, Point
-from pldp.tasks.charts import INK, PALETTE, inline, plain, quiet_axis, render, top_legend
+from pldp.tasks.drawing import INK, PALETTE, plain
 
 ROW = 34
 

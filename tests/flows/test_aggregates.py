@@ -76,7 +76,7 @@ def test_a_refused_release_tells_what_it_spent(tmp_path: Path, pldp: Pldp, monke
     spec = world(tmp_path, 30, gates={"minimum_users": 31}, count={"cap": 1})
     home, release_id = ended(spec, "refused")
     page = (home / "pages" / f"{release_id}.html").read_text()
-    assert "up to ε = 5/2 of one item" in page
+    assert "up to ε = 2.5 of one item" in page
     with duckdb.connect(str(home / "results.duckdb"), read_only=True) as results:
         assert results.sql("FROM aggregates").pl().is_empty()
     refused = pldp("reports", release_id, tmp_path / "out", "--provider", "shop", "--home", home)

@@ -112,7 +112,7 @@ def test_the_statement_the_page_and_the_ledger(home: tuple[Path, str]) -> None:
     page = (root / "pages" / f"{release_id}.html").read_text()
     assert "Dot chart of income on its bounds from 0 to 100000" in page
     assert "0.25 quantile" in page
-    assert "Its quantiles, values inside a bin spread evenly: 0.5 at" in page
+    assert "Its quantiles, values inside a bin spread evenly: median at" in page
     index = (root / "pages" / "index.html").read_text()
     assert "ε = 16" in index, "what a user spends is the total, not the sum of what each number could cost"
 

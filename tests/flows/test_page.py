@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from pldp.flows.release import release
-from pldp.tasks import charts
+from pldp.tasks import html
 from tests.flows.conftest import Finished, Pldp
 from tests.people import make_people, partial_to_value, world
 
@@ -44,7 +44,7 @@ def test_a_page_that_fails_leaves_the_release_published(
     """Said so, with the command that builds it; the same release again builds what is missing."""
     spec, home = world(tmp_path), tmp_path / "home"
     with monkeypatch.context() as patch:
-        patch.setattr(charts, "histogram", broken)
+        patch.setattr(html, "draw", broken)
         said = pldp("release", spec, "--home", home)
     assert said.code == 0
     assert "Results are published, but the page is not there." in said.err
@@ -75,7 +75,7 @@ class TestCommand:
         assert "no release 'nobody' here" in said.err
 
     def test_a_failure_is_exit_code_3(self, finished: Finished, pldp: Pldp, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(charts, "histogram", broken)
+        monkeypatch.setattr(html, "draw", broken)
         said = pldp("page", "people", "--home", finished.home)
         assert said.code == 3
         assert "the page could not be built (RuntimeError). Results are as they were" in said.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from pldp.tasks.page import build_page
@@ -16,6 +17,20 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: page
 LONG = "a value whose name goes on and on and on, far beyond what the screen of a phone can hold in one line" * 2
 PAGES = ("published", "refused", "index")
 SCREENS = {"phone": 360, "desk": 1280}
+
+MEANS = pl.DataFrame(
+    {
+        "attribute": ["income", "a-number-with-quite-a-long-name", "beyond"],
+        "method": "inverse-variance",
+        "mean": [52_308.123, 1.5, -3.0],
+        "standard_error": [1_813.0, 0.9, 1.0],
+        "ci_low": [48_739.0, 0.0, 0.0],
+        "ci_high": [55_878.0, 3.2, 0.0],
+        "n_reports": pl.Series([274, 281, 3], dtype=pl.Int64),
+        "lower": [0.0, 0.0, 0.0],
+        "upper": [150_000.0, 100.0, 10.0],
+    }
+)
 
 CONTRAST = """
 (() => {
@@ -33,7 +48,7 @@ CONTRAST = """
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const node = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim()) continue;
+    if (!walker.currentNode.data.trim() || node.closest('svg title')) continue;  // a hint is not drawn
     const style = getComputedStyle(node);
     const ink = parse(node.closest('svg') ? style.fill : style.color);
     const pair = [light(ink), light(behind(node))].sort((a, b) => a - b);
@@ -55,9 +70,13 @@ WIDER = """
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     values = ["<script>document.title = 'taken'; console.log('ran')</script>", LONG, "x" * 200, "plain", "rare"]
-    attributes = [{"name": "job", "values": values}, {"name": "sex", "values": ["female", "male"]}]
+    attributes = [
+        {"name": "job", "values": values},
+        {"name": "sex", "values": ["female", "male"]},
+        {"name": "both", "kind": "crosstab", "of": ["job", "sex"]},
+    ]
     for slot in ("a", "b"):
-        home, published = publish_by_hand(folder, slot, attributes=attributes)
+        home, published = publish_by_hand(folder, slot, more={"means": MEANS}, attributes=attributes)
     _, refused = publish_by_hand(folder, "c", FAILED, attributes=attributes)
     found = {"published": build_page(home, published), "refused": build_page(home, refused)}
     return {**found, "index": home / "pages" / "index.html"}
@@ -122,8 +141,9 @@ class TestEveryPage:
         tree = tab.call("Accessibility.getFullAXTree")["nodes"]
         images = [node for node in tree if node.get("role", {}).get("value") in {"image", "img"}]
         assert len(images) == tab.evaluate("document.querySelectorAll('svg').length")
-        assert all(image["name"]["value"].endswith(("below has all numbers.", "are below.")) for image in images)
-        bare = "svg => !svg.closest('section').querySelector('details table')"
+        where = ("below has all numbers.", "are below.", "stand beside it.")
+        assert all(image["name"]["value"].endswith(where) for image in images)
+        bare = "svg => !svg.closest('section').querySelector('details table') && !svg.closest('td')"
         assert tab.evaluate(f"[...document.querySelectorAll('svg')].filter({bare}).length") == 0
 
 
@@ -140,6 +160,36 @@ def test_charts_stay_legible_on_a_phone(pages: dict[str, Path], tab: Page) -> No
     tab.open(pages["published"])
     scale = "svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width"
     assert min(tab.evaluate(f"[...document.querySelectorAll('svg')].map({scale})")) > 0.9, "11 pixels of text stay 10"
+
+
+def test_a_grid_is_legible_in_every_shade(pages: dict[str, Path], tab: Page) -> None:
+    """Its darkest cells are looked at by the test of contrast; here that there are some, and that they differ."""
+    for dark in (False, True):
+        tab.look(width=1280, dark=dark)
+        tab.open(pages["published"])
+        painted = tab.evaluate(
+            "[...document.querySelectorAll('.grid td')].map(cell => getComputedStyle(cell).backgroundColor)"
+        )
+        assert len(painted) == 10
+        assert len(set(painted)) >= 4
+
+
+def test_numbers_are_a_table_with_a_small_chart_per_row(pages: dict[str, Path], tab: Page) -> None:
+    tab.look(width=360, height=780, phone=True)
+    tab.open(pages["published"])
+    rows = "[...document.querySelectorAll('[aria-label=\"Numbers: all means\"] tbody tr')]"
+    assert tab.evaluate(f"{rows}.map(row => row.querySelectorAll('svg').length)") == [1, 1, 1]
+    assert tab.evaluate(f"{rows}.map(row => row.cells[0].textContent.startsWith('◦'))") == [False, True, True]
+
+
+def test_paper_shows_what_is_folded(pages: dict[str, Path], tab: Page) -> None:
+    tab.look(width=1280)
+    tab.open(pages["published"])
+    shown = "[...document.querySelectorAll('details table')].every(table => table.checkVisibility())"
+    assert not tab.evaluate(shown)
+    tab.call("Emulation.setEmulatedMedia", media="print")
+    assert tab.evaluate(shown)
+    tab.call("Emulation.setEmulatedMedia", media="")
 
 
 def test_the_tests_can_fail(tmp_path: Path, tab: Page) -> None:

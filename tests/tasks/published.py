@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,12 @@ FAILED = Verdict("levels_agree", "The levels estimate the same histogram.", Fals
 
 
 def publish_by_hand(
-    folder: Path, slot: str = "manual", *verdicts: Verdict, method: str = "oc+", **sections: Any
+    folder: Path,
+    slot: str = "manual",
+    *verdicts: Verdict,
+    method: str = "oc+",
+    more: Mapping[str, pl.DataFrame] | None = None,
+    **sections: Any,
 ) -> tuple[Path, str]:
     """The home, and the id of a release with the spec's values at falling frequencies."""
     home = folder / "home"
@@ -51,5 +57,5 @@ def publish_by_hand(
             for level in attribute.levels
         ]
     tables = {"histograms": pl.concat(histograms), "level_estimates": pl.concat(levels), "budgets": budget_rows(plan)}
-    publish.fn(run, 2000, tables, verdicts or (PASSED,))
+    publish.fn(run, 2000, {**tables, **(more or {})}, verdicts or (PASSED,))
     return home, run.release_id

@@ -24,7 +24,6 @@ from pldp.tasks import holdings, query
 from pldp.tasks.aggregates import ingest as ingest_module
 from pldp.tasks.aggregates.file import load_aggregates
 from pldp.tasks.aggregates.ingest import ingest_items
-from pldp.tasks.aggregates.page import _written
 from pldp.tasks.aggregates.perturb import perturb_aggregates, read_rows, true_rows, true_sums
 from pldp.tasks.aggregates.run import AggregatesRun
 from pldp.tasks.aggregates.tables import BASELINE, BOUND, aggregate_rows, item_budget_rows, loss_rows
@@ -32,6 +31,7 @@ from pldp.tasks.aggregates.totals import ItemTally, add_up_items, count_aggregat
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import Ingested
 from pldp.tasks.kinds import load_any
+from pldp.tasks.page import written_spec
 from pldp.tasks.specfile import load_spec
 from tests.items import (
     ATTRIBUTES,
@@ -521,11 +521,11 @@ def test_specs_in_the_words_of_the_file(tmp_path: Path) -> None:
 
 def test_a_page_writes_out_the_first_profiles_only() -> None:
     spec = {"name": "films", "profiles": {f"p{i}": "1" for i in range(10_000)}}
-    written = _written(spec)
+    written = written_spec(spec)
     assert "p99:" in written
     assert "p100:" not in written
     assert written.endswith("# … and 9,900 more profiles, in the release's spec.json\n")
-    assert "more profiles" not in _written({"profiles": {"only": "1"}})
+    assert "more profiles" not in written_spec({"profiles": {"only": "1"}})
 
 
 def test_a_file_that_is_source_and_users_has_columns_of_one_role(tmp_path: Path) -> None:

@@ -7,16 +7,22 @@ import re
 from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from pldp import __version__
 from pldp.errors import NotFound, StageFailed
-from pldp.tasks import charts, page_histograms, trends
+from pldp.page import words
+from pldp.page.wording import Wording
+from pldp.questions.histograms import page as histograms_page
+from pldp.tasks import html, trends
 from pldp.tasks.home import Home
 from pldp.tasks.page import build_page
-from tests.people import digests, mode
+from pldp.tasks.results import read_release
+from pldp.tasks.specfile import load_spec
+from pldp.tasks.wording import keep_wording, read_wording
+from tests.people import digests, make_people, mode, opened, world
 from tests.tasks.published import FAILED, PASSED, publish_by_hand
 
 EVIL = '<script>alert("x")</script>'
@@ -76,7 +82,7 @@ def test_a_published_release_is_told_whole(tmp_path: Path) -> None:
         assert part in told, part
     assert "The fallback was taken" not in told
     assert text.count('role="img"') == 2 * 2 + 1, "two attributes, combined and by level, and the budgets"
-    assert text.count("<details>") >= 5
+    assert text.count("<details") >= 5
 
 
 @pytest.mark.parametrize("name", ["release", "index"])
@@ -116,6 +122,101 @@ def test_what_a_spec_says_stays_text(tmp_path: Path) -> None:
         assert "{{ 7 * 7 }}" in text
 
 
+def test_the_promise_comes_first_then_results_budgets_and_gates_in_one_line(tmp_path: Path) -> None:
+    home, release_id = publish_by_hand(tmp_path)
+    text = built(home, release_id)
+    headings = re.findall(r"<h2 id=\"([\w-]+)\">", text)
+    assert headings == ["privacy", "histograms", "budgets", "gates", "about", "results"]
+    gates = text[text.index('<h2 id="gates">') : text.index('<h2 id="about">')]
+    assert "<details>\n<summary><span" in gates, "folded"
+    assert "✓ The one gate passed" in gates
+
+
+def test_failed_gates_come_first_and_open(tmp_path: Path) -> None:
+    home, release_id = publish_by_hand(tmp_path, "manual", PASSED, FAILED)
+    text = built(home, release_id)
+    assert re.findall(r"<h2 id=\"([\w-]+)\">", text) == ["gates", "privacy", "about"]
+    gates = text[text.index('<h2 id="gates">') : text.index('<h2 id="privacy">')]
+    assert "<details open>" in gates
+    assert gates.index(FAILED.sentence) < gates.index("sum to one")
+
+
+def test_numbers_on_the_page_are_those_of_the_tables(tmp_path: Path) -> None:
+    """Every share is said by its bar and in its table, as the results have it."""
+    home, release_id = publish_by_hand(tmp_path)
+    text = built(home, release_id)
+    rows = read_release(home, release_id).histograms.to_dicts()
+    assert len(rows) == 8
+    for row in rows:
+        figure = words.percent(row["frequency"], 1)
+        assert f">{figure}</text>" in text
+        assert f'<th scope="row">{row["value"]}</th><td>{figure}</td><td>2.0 %</td>' in text
+
+
+class TestWording:
+    SAID: ClassVar[dict[str, Any]] = {
+        "title": "Jobs in the valley",
+        "description": "Who does what.\n\nAsked once.",
+        "attributes": [
+            {"name": "job", "values": ["farmer", "nurse"], "label": "Main job", "labels": {"nurse": "Nurse, any kind"}},
+            {"name": "sex", "values": ["female", "male"]},
+        ],
+    }
+
+    def test_title_description_and_labels_are_shown(self, tmp_path: Path) -> None:
+        home, release_id = worded(tmp_path, **self.SAID)
+        text = built(home, release_id)
+        assert "<h1>Jobs in the valley</h1>" in text
+        assert "<p>Who does what.</p>\n<p>Asked once.</p>" in text
+        assert ">Main job</h3>" in text
+        assert ">Nurse, any kind</text>" in text
+        assert 'Nurse, any kind <span class="soft">nurse</span>' in text, "as the results know it"
+        index = (home / "pages" / "index.html").read_text()
+        assert "Jobs in the valley</h2>" in index
+
+    def test_wording_makes_no_other_release(self, tmp_path: Path) -> None:
+        bare = {"attributes": [{"name": "job", "values": ["farmer", "nurse"]}, self.SAID["attributes"][1]]}
+        (one, first), (other, second) = (
+            opened(world(tmp_path, make_people(10), **said), tmp_path / "home") for said in (self.SAID, bare)
+        )
+        assert one.release_id == other.release_id
+        assert first.sha256 == second.sha256
+        assert "valley" not in first.public
+        assert first.plan.sha256 == second.plan.sha256
+
+    def test_what_it_says_stays_text(self, tmp_path: Path) -> None:
+        attributes = [{"name": "job", "values": ["a", "b"], "label": EVIL, "labels": {"a": EVIL, "b": '"><img src=x>'}}]
+        home, release_id = worded(tmp_path, title=EVIL, description=EVIL, attributes=attributes)
+        worded(tmp_path, "second", title=EVIL, description=EVIL, attributes=attributes)
+        for path in (build_page(home, release_id), home / "pages" / "index.html"):
+            text = path.read_text()
+            assert not {"script", "img"} & set(Outline(text).tags)
+            assert "&lt;script&gt;" in text
+
+    @pytest.mark.parametrize("content", ["", "[]", "{", '{"title": 3, "values": [1], "attributes": "x"}', "null"])
+    def test_a_damaged_file_costs_no_page(self, content: str, tmp_path: Path) -> None:
+        home, release_id = publish_by_hand(tmp_path)
+        (home / "releases" / release_id / "wording.json").write_text(content)
+        assert "farmer" in built(home, release_id)
+
+    def test_it_is_replaced_only_when_it_changes(self, tmp_path: Path) -> None:
+        home, release_id = worded(tmp_path, **self.SAID)
+        folder = home / "releases" / release_id
+        assert read_wording(folder).title == "Jobs in the valley"
+        assert not keep_wording(folder, read_wording(folder))
+        assert keep_wording(folder, Wording("Other"))
+        assert keep_wording(folder, Wording()), "taken back"
+        assert not keep_wording(folder, Wording())
+        assert mode(folder / "wording.json") == 0o644
+
+
+def worded(folder: Path, slot: str = "manual", **said: Any) -> tuple[Path, str]:
+    """A release by hand, with the wording of its spec."""
+    home, release_id = publish_by_hand(folder, slot, **said)
+    keep_wording(home / "releases" / release_id, load_spec(folder / "spec.yaml").spec.wording)
+    return home, release_id
+
+
 def test_a_refused_release_shows_its_gates_and_no_estimate(tmp_path: Path) -> None:
     home, release_id = publish_by_hand(tmp_path, "manual", PASSED, FAILED)
     text = built(home, release_id)
@@ -142,11 +243,11 @@ def test_of_many_values_the_largest_are_drawn(tmp_path: Path) -> None:
     values = [f"value-{i:05d}" for i in range(10_000)]
     home, release_id = publish_by_hand(tmp_path, attributes=[{"name": "word", "values": values}])
     text = built(home, release_id)
-    assert f"The {page_histograms.CHART_VALUES} largest of 10,000 values are drawn" in text
+    assert f"The {histograms_page.CHART_VALUES} largest of 10,000 values are drawn" in text
     assert 'The 1,000 largest of 10,000 values; all of them are in <a href="#results">' in text
-    assert text.count('<th scope="row">value-') == 2 * page_histograms.TABLE_ROWS
+    assert text.count('<th scope="row">value-') == 2 * histograms_page.TABLE_ROWS
     drawn = set(re.findall(r">(?:◦ )?(value-\d+)</text>", text))
-    assert drawn == set(values[: page_histograms.CHART_VALUES])
+    assert drawn == set(values[: histograms_page.CHART_VALUES])
     assert len(text) < 2_000_000
 
 
@@ -157,7 +258,7 @@ def test_one_value_and_one_level(tmp_path: Path) -> None:
 
 
 def test_attributes_beyond_the_charted_have_their_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_histograms, "CHARTED", 1)
+    monkeypatch.setattr(histograms_page, "CHARTED", 1)
     home, release_id = publish_by_hand(tmp_path)
     text = built(home, release_id)
     assert text.count('role="img"') == 3
@@ -230,6 +331,17 @@ class TestIndex:
         assert job.count('<th scope="row">') == 2 * trends.VALUES
         assert "none" not in re.findall(r">([a-z]+)</text>", job), "the sixth largest value is not drawn"
 
+    def test_trends_stand_in_the_order_of_the_spec(self, tmp_path: Path) -> None:
+        """Attributes and values alike, whatever is largest in this release or that."""
+        attributes = [{"name": "sex", "values": ["x", "y"]}, {"name": "job", "values": ["z", "m", "a"]}]
+        for slot in ("a", "b"):
+            home, newest = publish_by_hand(tmp_path, slot, attributes=attributes)
+        build_page(home, newest)
+        text = (home / "pages" / "index.html").read_text()
+        assert text.index("<strong>sex:") < text.index("<strong>job:")
+        job = text[text.index("<strong>job:") :]
+        assert re.findall(r">([zma]) [\d.]+ %</text>", job) == ["z", "m", "a"]
+
     def test_one_release_is_no_trend(self, tmp_path: Path) -> None:
         home, release_id = publish_by_hand(tmp_path)
         build_page(home, release_id)
@@ -265,7 +377,7 @@ class TestFailure:
         def broken(*_: object, **__: object) -> str:
             raise RuntimeError("secret")
 
-        monkeypatch.setattr(charts, "histogram", broken)
+        monkeypatch.setattr(html, "draw", broken)
         with pytest.raises(StageFailed, match=rf"`pldp page {release_id} --home .*` builds it again") as failure:
             build_page(home, release_id)
         assert "secret" not in str(failure.value)

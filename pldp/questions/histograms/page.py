@@ -278,7 +278,7 @@ def _level_shares(page: Published) -> tuple[Section, ...]:
     if not shares or not hidden:
         return ()
     by_attribute = bool(shares[0]["attribute"])
-    columns = (Column(("attribute",), words=True),) if by_attribute else ()
+    columns: tuple[Column, ...] = (Column(("attribute",), words=True),) if by_attribute else ()
     columns += (Column(("level",), words=True), Column(("share",)), Column(("standard error",)))
     rows = tuple(
         (

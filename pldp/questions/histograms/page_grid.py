@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from pldp.page import words
-from pldp.page.blocks import Column, Shaded, Table, Text
+from pldp.page.blocks import Cell, Column, Shaded, Table, Text
 from pldp.page.published import Published, Row
 from pldp.questions.histograms.spec import Binned
 
@@ -41,7 +41,7 @@ def crosstab_grid(page: Published, name: str, rows: Sequence[Row]) -> tuple[Tabl
         at = dict(zip(down, beside, strict=True)) | {across: value}
         return _cell(cells[tuple(at[place] for place in range(len(parts)))], largest, digits)
 
-    lines = tuple(
+    lines: tuple[tuple[Cell, ...], ...] = tuple(
         (
             (CROSS.join(text(place, value) for place, value in zip(down, beside, strict=True)),),
             *(cell(beside, value) for value in values[across]),

@@ -26,7 +26,7 @@ from pldp.page.published import KindPage, Published, Query, Row, grouped
 RELIABLE = 3.0
 """Standard errors that a mean must lie above its lower bound, as a share must above 0."""
 
-FLAG = "◦ "
+FLAG = "◦\u00a0"
 
 
 def holds(page: Published) -> str:

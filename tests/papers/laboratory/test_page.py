@@ -16,7 +16,7 @@ from pldp.papers.laboratory.facts import read_facts
 from pldp.papers.laboratory.page import figure, write_index, write_paper
 from pldp.papers.model import Data, Fact, Note, Picture, Point, Points, Reason, Unit
 from pldp.papers.registry import available, paper
-from pldp.tasks.charts import PALETTE, SHAPES
+from pldp.tasks.drawing import PALETTE, SHAPES
 
 EVIL = "<script>alert('x')</script>"
 POINTS = tuple(
