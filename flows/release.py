@@ -25,7 +25,7 @@ from pldp.tasks.run import AnyFile, AnyRun
 from pldp.tasks.specfile import Given
 from pldp.tasks.stage import stage
 from pldp.tasks.vaults import forget_vault, leaving_nothing, settle_vault, sweep_vaults
-from pldp.tasks.wording import keep_wording
+from pldp.tasks.wording import keep_wording, stated_wording
 
 MANUAL = "manual"
 ARTIFACT_ROWS = 1000
@@ -91,7 +91,7 @@ def release_flow(
     report("publish", 1)
     with _forgotten(run, file, status):
         report("page", 0)
-        problem = page_problem(run, page, stale=keep_wording(run.folder, file.spec.wording))
+        problem = page_problem(run, page, stale=keep_wording(run.folder, stated_wording(file.spec)))
         report("page", 1)
     if status == "published":
         for table in kind.artifacts:
@@ -106,7 +106,7 @@ def _finished(run: AnyRun, file: AnyFile, build: Callable[[Path, str], None]) ->
     if done is None:
         return None
     with _forgotten(run, file, done):  # whoever published it may have died before coming to this
-        stale = keep_wording(run.folder, file.spec.wording)
+        stale = keep_wording(run.folder, stated_wording(file.spec))
         return Released(run.release_id, done, resumed=True, page_problem=page_problem(run, build, stale=stale))
 
 

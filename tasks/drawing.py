@@ -135,7 +135,8 @@ class Sheet:
         self.parts.append(f"<{tag}{_settings(settings)}{inner}")
 
     def line(self, x1: float, y1: float, x2: float, y2: float, **settings: object) -> None:
-        self.put("line", x1=x1, y1=y1, x2=x2, y2=y2, **{"stroke": INK, **settings})
+        settings = {"stroke": INK, **settings}
+        self.parts.append(f"<line{_settings({'x1': x1, 'y1': y1, 'x2': x2, 'y2': y2, **settings})}/>")
 
     def text(self, x: float, y: float, text: str, **settings: object) -> None:
         place = f'x="{_short(x)}" y="{_short(y)}"'

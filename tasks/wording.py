@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from pldp.page.wording import Wording
 from pldp.tasks.home import replace
 
 WORDING = "wording.json"
+
+
+@runtime_checkable
+class Worded(Protocol):
+    """A spec that has something to say for readers."""
+
+    @property
+    def wording(self) -> Wording: ...
+
+
+def stated_wording(spec: object) -> Wording:
+    return spec.wording if isinstance(spec, Worded) else Wording()
 
 
 def keep_wording(folder: Path, wording: Wording) -> bool:

@@ -43,6 +43,13 @@ def test_the_mathematics_is_pure(path: Path) -> None:
     assert "open" not in {call.id for call in calls if isinstance(call, ast.Name)}
 
 
+def test_a_release_draws_its_page_without_another_engine() -> None:
+    """Altair and its renderer take seconds to load; reproductions of papers may use them."""
+    pipeline = [path for folder in ("flows", "tasks", "expectations") for path in (ROOT / folder).rglob("*.py")]
+    assert len(pipeline) > 50
+    assert [path.name for path in (*pipeline, *PURE) if top(path) & {"altair", "vl_convert"}] == []
+
+
 def test_the_kernel_is_asked_for_randomness_in_one_place() -> None:
     """`os` in the mathematics is for the kernel's randomness only."""
     assert [path.name for path in PURE if "os" in top(path)] == ["randomness.py"]

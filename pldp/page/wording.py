@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pldp.spec.fields import Text, Value
+from pldp.spec.fields import Prose, Value
 
 Label = Annotated[Value | None, Field(exclude=True)]
-Description = Annotated[Text | None, Field(max_length=5000, exclude=True)]
+Description = Annotated[Prose | None, Field(exclude=True)]
 Labels = Annotated[dict[Value, Value] | None, Field(exclude=True)]
 """Fields of specs: excluded from what is stored as the spec, which identifies it."""
 

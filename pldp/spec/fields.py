@@ -13,6 +13,7 @@ from pldp.channels.exact import parse_ratio
 Ratio = Annotated[Fraction, BeforeValidator(parse_ratio), PlainSerializer(str)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Text = Annotated[str, Field(min_length=1), AfterValidator(lambda text: _writable(text))]
+Prose = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(lambda text: _writable(text))]
 Whole = Annotated[int, BeforeValidator(lambda value: _no_truth(value))]
 Value = Annotated[
     str,

@@ -62,6 +62,18 @@ def test_a_page_that_fails_leaves_the_release_published(
     assert "Warning" not in again.err
 
 
+def test_another_wording_builds_the_page_anew_and_draws_nothing(tmp_path: Path, pldp: Pldp) -> None:
+    spec, home = world(tmp_path, title="Jobs"), tmp_path / "home"
+    assert pldp("release", spec, "--home", home).code == 0
+    (page,) = (home / "pages").glob("people-*.html")
+    assert "<h1>Jobs</h1>" in page.read_text()
+    spent = (home / "ledger.jsonl").read_bytes()
+    assert pldp("release", world(tmp_path, title="Work"), "--home", home).code == 0
+    assert "<h1>Work</h1>" in page.read_text()
+    assert (home / "ledger.jsonl").read_bytes() == spent, "the same release: nobody is asked again"
+    assert pldp("validate", "people", "--home", home).code == 0
+
+
 class TestCommand:
     def test_prints_the_path_and_nothing_else(self, finished: Finished, pldp: Pldp) -> None:
         said = pldp("page", "people", "--home", finished.home)

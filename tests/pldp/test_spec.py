@@ -26,6 +26,39 @@ def _crosstab(**fields: Any) -> dict[str, Any]:
     return {"attributes": [SEX, JOB, {"name": "both", "kind": "crosstab", "of": ["sex", "job"], **fields}]}
 
 
+def test_wording_is_no_part_of_what_identifies_a_spec() -> None:
+    said = changed(title="Who", description="Why", **_category(label="Sex", labels={"Male": "Men"}))
+    assert Spec.model_validate(said).model_dump_json() == Spec.model_validate(changed(**_category())).model_dump_json()
+    wording = Spec.model_validate(said).wording
+    assert (wording.title, wording.description) == ("Who", "Why")
+    assert wording.attribute("sex") == "Sex"
+    assert [wording.value("sex", value) for value in ("Female", "Male")] == ["Female", "Men"]
+
+
+def test_a_crosstab_reads_as_its_parts() -> None:
+    attributes = [{**SEX, "labels": {"Male": "Men"}}, {**JOB, "labels": {"a": "A"}}]
+    crossed = {"name": "both", "kind": "crosstab", "of": ["sex", "job"], "label": "Both"}
+    wording = Spec.model_validate(changed(attributes=[*attributes, crossed])).wording
+    assert wording.values["both"] == {"Female × a": "Female × A", "Male × a": "Men × A", "Male × b": "Men × b"}
+    assert wording.attribute("both") == "Both"
+
+
+@pytest.mark.parametrize(
+    ("section", "rule"),
+    [
+        (_category(labels={"Other": "x"}), r"labels must be for declared values \(got 'Other'\)"),
+        (_category(labels={"Male": "Female"}), r"labels must differ .* \(got 'Female' twice\)"),
+        (_category(label=""), "at least 1 character"),
+        ({"title": "x" * 201}, "at most 200 characters"),
+        ({"description": "x" * 5001}, "at most 5000 characters"),
+        (_crosstab(labels={"Male × a": "x"}), "Extra inputs"),
+    ],
+)
+def test_wording_that_cannot_be(section: dict[str, Any], rule: str) -> None:
+    with pytest.raises(ValidationError, match=rule):
+        Spec.model_validate(changed(**section))
+
+
 def test_defaults() -> None:
     spec = make_spec()
     assert spec.budget.total == 6

@@ -100,7 +100,8 @@ def test_the_sections_of_a_kind(kind: str) -> None:
 def test_a_refused_release_has_a_promise_and_nothing_else(kind: str) -> None:
     page = replace(KINDS[kind](), tables={})
     for part in KIND_PAGES:
-        assert part.results(page) == part.budgets(page) == ()
+        assert part.results(page) == ()
+        assert part.budgets(page) == ()
         assert part.holds(page) == ""
         assert part.query(page) is None
     assert sum(bool(part.promise(page)) for part in KIND_PAGES) == 1
