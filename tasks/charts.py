@@ -8,6 +8,7 @@ from functools import singledispatch
 from markupsafe import Markup
 
 from pldp.page.blocks import Bar, Bars, Chart, Dots, GroupedBars, Lines, Series, Spread, Steps, Strip
+from pldp.tasks.courses import draw_lines, draw_steps
 from pldp.tasks.drawing import PALETTE, SIZE, WIDTH, Scale, Sheet, tick_label, ticks, width, wrapped
 
 FLAG = "◦ "
@@ -84,8 +85,6 @@ def _bars(chart: Bars) -> Markup:
     names, room = _names([bar.label for bar in chart.bars], [bar.reliable for bar in chart.bars])
     low = min(0.0, *(min(bar.value, bar.low) for bar in chart.bars))
     high = max(0.0, *(max(bar.value, bar.high) for bar in chart.bars))
-    if chart.span is not None:
-        low, high = chart.span
     scale = _beside_figures(low, high, room, [(max(bar.value, bar.high), bar.figure) for bar in chart.bars])
     alike = _row_height(chart.beside, names) if chart.beside > 1 else 0.0
     heights = [alike or _row_height(1, [lines]) for lines in names]
@@ -178,80 +177,6 @@ def _grouped(chart: GroupedBars) -> Markup:
 
 
 @draw.register
-def _lines(chart: Lines) -> Markup:
-    """Shares over releases; the figure beside a name is that of the newest release."""
-    sheet = Sheet()
-    newest = {point.series: point.figure for point in chart.points if point.row == len(chart.releases) - 1}
-    top = (
-        sheet.legend([(f"{each.name} {newest.get(n, '')}".rstrip(), each.place) for n, each in enumerate(chart.series)])
-        + 6
-    )
-    low, high = min(point.low for point in chart.points), max(point.high for point in chart.points)
-    marks = ticks(low, high, 5)
-    room = max(width(tick_label(value, "share")) for value in marks) + 8
-    bottom = top + 170
-    y = Scale(low, high, bottom, top)
-    for value in marks:
-        sheet.line(room, y(value), WIDTH, y(value), stroke_opacity="0.14")
-        sheet.text(room - 5, y(value) + 4, tick_label(value, "share"), text_anchor="end")
-    step = (WIDTH - room - 6) / len(chart.releases)
-    dodge = min(5.0, 0.7 * step / max(1, len(chart.series)))
-
-    def x(row: int, series: int) -> float:
-        return room + 3 + (row + 0.5) * step + (series - (len(chart.series) - 1) / 2) * dodge
-
-    for number, series in enumerate(chart.series):
-        colour = PALETTE[series.place % len(PALETTE)]
-        own = [point for point in chart.points if point.series == number]
-        path = "L".join(f"{x(point.row, number):.1f},{y(point.value):.1f}" for point in own)
-        sheet.put("path", d=f"M{path}", fill="none", stroke=colour, stroke_width=1.2, stroke_opacity="0.65")
-        for point in own:
-            at = x(point.row, number)
-            sheet.line(at, y(point.low), at, y(point.high), stroke=colour, stroke_width=1.4)
-            hint = f"{series.name}, {chart.releases[point.row]}: {point.figure}"
-            sheet.mark(at, y(point.value), series.place, hint=hint)
-    _release_names(sheet, chart.releases, room + 3, step, bottom)
-    return sheet.svg(chart.alternative)
-
-
-def _release_names(sheet: Sheet, releases: Sequence[str], start: float, step: float, bottom: float) -> None:
-    """Slanted, and as many as have room."""
-    every = max(1, -(-16 // max(1, int(step))))
-    for place, name in enumerate(releases):
-        if (len(releases) - 1 - place) % every:
-            continue
-        at, y = start + (place + 0.5) * step, bottom + 12
-        short = wrapped(name, 100, 1)[0]
-        if width(short) <= step - 4:
-            sheet.text(at, y + 2, short, text_anchor="middle")
-        else:
-            sheet.text(at, y, short, text_anchor="end", transform=f"rotate(-40 {at:.1f} {y:.1f})")
-    slanted = any(width(name) > step - 4 for name in releases)
-    sheet.height = bottom + (min(70.0, max(width(name) for name in releases) * 0.65 + 16) if slanted else 20.0)
-
-
-@draw.register
-def _steps(chart: Steps) -> Markup:
-    """Upright bars from zero; figures above them where they have room, above the newest in any case."""
-    sheet = Sheet()
-    top, bottom = 16.0, 136.0
-    y = Scale(0.0, max(*chart.amounts, 1e-300), bottom, top)
-    step = WIDTH / len(chart.amounts)
-    sheet.line(0.0, bottom, WIDTH, bottom, stroke_opacity="0.4")
-    for place, (amount, figure) in enumerate(zip(chart.amounts, chart.figures, strict=True)):
-        at = (place + 0.5) * step
-        wide = min(0.7 * step, 48.0)
-        hint = f"{chart.releases[place]}: {figure}"
-        sheet.put("rect", hint, x=at - wide / 2, y=y(amount), width=wide, height=bottom - y(amount), fill=PALETTE[0])
-        last = place == len(chart.amounts) - 1
-        if last or max(map(width, chart.figures)) < step - 4:
-            half = width(figure) / 2
-            sheet.text(min(max(at, half), WIDTH - half), y(amount) - 4, figure, text_anchor="middle")
-    _release_names(sheet, chart.releases, 0.0, step, bottom)
-    return sheet.svg(chart.alternative)
-
-
-@draw.register
 def _spread(chart: Spread) -> Markup:
     """Bins on top, mean and quantiles below them, on the same axis."""
     sheet = Sheet()
@@ -260,7 +185,7 @@ def _spread(chart: Spread) -> Markup:
     scale = Scale(*chart.bounds, room, WIDTH - 2 - figures)
     top = 56.0 if chart.bins else 4.0
     _axis(sheet, scale, 4.0, top + _ROW * len(names), "number", "")
-    _bins(sheet, chart.bins, scale, top - 4, 48.0)
+    _bins(sheet, chart.bins, scale, top - 4, 48.0, "1")
     for place, (bar, lines) in enumerate(zip(chart.bars, names, strict=True)):
         middle = top + (place + 0.5) * _ROW
         sheet.label(room - 6, middle, lines)
@@ -270,14 +195,16 @@ def _spread(chart: Spread) -> Markup:
     return sheet.svg(chart.alternative)
 
 
-def _bins(sheet: Sheet, bins: Sequence[tuple[float, float, float]], scale: Scale, bottom: float, height: float) -> None:
+def _bins(
+    sheet: Sheet, bins: Sequence[tuple[float, float, float]], scale: Scale, bottom: float, height: float, opacity: str
+) -> None:
     most = max((share for _, _, share in bins), default=0.0)
     for low, high, share in bins:
         if share > 0:
             tall = height * share / most
             wide = max(scale(high) - scale(low) - 0.5, 0.5)
             sheet.put(
-                "rect", x=scale(low), y=bottom - tall, width=wide, height=tall, fill=PALETTE[0], fill_opacity="0.35"
+                "rect", x=scale(low), y=bottom - tall, width=wide, height=tall, fill=PALETTE[0], fill_opacity=opacity
             )
 
 
@@ -285,7 +212,7 @@ def draw_strip(strip: Strip) -> Markup:
     """A small chart for a cell: the bounds as a line, the interval, and the estimate; hollow if not reliable."""
     sheet = Sheet(width=150.0, height=35.0)
     scale = Scale(*strip.bounds, 6.0, 144.0)
-    _bins(sheet, strip.bins, scale, 22.0, 20.0)
+    _bins(sheet, strip.bins, scale, 22.0, 20.0, "0.35")
     sheet.line(6.0, 22.0, 144.0, 22.0, stroke_opacity="0.4")
     for x in (6.0, 144.0):
         sheet.line(x, 18.0, x, 22.0, stroke_opacity="0.4")
@@ -302,3 +229,7 @@ def draw_strip(strip: Strip) -> Markup:
     else:
         sheet.put("circle", cx=at, cy=11.0, r=3.6, fill=fill, stroke=PALETTE[0], stroke_width=1.4)
     return sheet.svg(strip.alternative, "strip")
+
+
+draw.register(Lines, draw_lines)
+draw.register(Steps, draw_steps)

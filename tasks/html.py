@@ -13,7 +13,6 @@ from pldp.page.blocks import (
     Column,
     Figure,
     Folded,
-    Listed,
     Listing,
     Pair,
     Paragraph,
@@ -95,14 +94,6 @@ def _listing(block: Listing) -> Markup:
     return Markup("<ul>\n{}</ul>\n").format(
         _joined(Markup("<li>{}</li>\n").format(written(s)) for s in block.sentences)
     )
-
-
-@block_html.register
-def _listed(block: Listed) -> Markup:
-    entries = (
-        Markup("<div><dt>{}</dt><dd>{}</dd></div>\n").format(term, written(text)) for term, text in block.entries
-    )
-    return Markup('<dl class="facts">\n{}</dl>\n').format(_joined(entries))
 
 
 @block_html.register

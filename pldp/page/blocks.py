@@ -129,8 +129,6 @@ class Bars:
     bars: tuple[Bar, ...]
     unit: Unit = "share"
     axis: str = ""
-    span: tuple[float, float] | None = None
-    """Where the axis begins and ends, so that neighbours can be compared; as far as the bars reach unless given."""
     beside: int = 0
     """How many series the chart beside it has: rows of both stand side by side then."""
     legend: bool = False
@@ -169,14 +167,8 @@ class Dots:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedBars:
+class GroupedBars(Dots):
     """Every row has a bar of each series, with its figure."""
-
-    alternative: str
-    rows: tuple[str, ...]
-    series: tuple[Series, ...]
-    points: tuple[Point, ...]
-    axis: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +221,6 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """Terms and what they stand for."""
-
-    entries: tuple[tuple[str, Text], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Source:
     """Text for machines, as it is."""
 
@@ -243,7 +228,7 @@ class Source:
     text: str
 
 
-Block = Paragraph | Listing | Table | Folded | Figure | Pair | Listed | Source
+Block = Paragraph | Listing | Table | Folded | Figure | Pair | Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pldp.errors import NotFound, StageFailed
 from pldp.page import words
 from pldp.page.wording import Wording
 from pldp.questions.histograms import page as histograms_page
+from pldp.questions.histograms.page_levels import CHART_VALUES, TABLE_ROWS
 from pldp.tasks import html, trends
 from pldp.tasks.home import Home
 from pldp.tasks.page import build_page
@@ -243,11 +244,11 @@ def test_of_many_values_the_largest_are_drawn(tmp_path: Path) -> None:
     values = [f"value-{i:05d}" for i in range(10_000)]
     home, release_id = publish_by_hand(tmp_path, attributes=[{"name": "word", "values": values}])
     text = built(home, release_id)
-    assert f"The {histograms_page.CHART_VALUES} largest of 10,000 values are drawn" in text
+    assert f"The {CHART_VALUES} largest of 10,000 values are drawn" in text
     assert 'The 1,000 largest of 10,000 values; all of them are in <a href="#results">' in text
-    assert text.count('<th scope="row">value-') == 2 * histograms_page.TABLE_ROWS
+    assert text.count('<th scope="row">value-') == 2 * TABLE_ROWS
     drawn = set(re.findall(r">(?:◦ )?(value-\d+)</text>", text))
-    assert drawn == set(values[: histograms_page.CHART_VALUES])
+    assert drawn == set(values[:CHART_VALUES])
     assert len(text) < 2_000_000
 
 

@@ -23,6 +23,10 @@ CHARTED = 40
 """Attributes that are drawn, those of the largest budgets."""
 
 
+MANY = 12
+"""Attributes that each have a row of the chart; of more, those with equal budgets share one."""
+
+
 def budgets(page: Published) -> tuple[Block, ...]:
     rows = page.rows("budgets")
     if not rows or not (page.rows("histograms") or page.rows("means")):
@@ -30,10 +34,9 @@ def budgets(page: Published) -> tuple[Block, ...]:
     hidden = page.promised.get("hidden_levels")
     levels = list(dict.fromkeys(row["level"] for row in rows))
     attributes = grouped(rows, "attribute")
-    drawn = set(sorted(attributes, key=lambda name: -max(row["nominal_epsilon"] for row in attributes[name]))[:CHARTED])
-    note = (
-        f" The {len(drawn)} largest of {len(attributes)} attributes are drawn." if len(drawn) < len(attributes) else ""
-    )
+    alike = _alike(page, attributes)
+    drawn = sorted(alike, key=lambda name: -max(row["nominal_epsilon"] for row in alike[name]))[:CHARTED]
+    note = f" The {len(drawn)} largest of {len(alike)} are drawn." if len(drawn) < len(alike) else ""
     titles = ("attribute", "level", "nominal ε", "exact ε", "mechanism", "share of total")
     columns = tuple(Column((title,), words=title in ("level", "mechanism")) for title in titles)
     columns += (Column(("tells about the level" if hidden else "users",)),)
@@ -44,7 +47,7 @@ def budgets(page: Published) -> tuple[Block, ...]:
         caption="The exact ε is the worst case of the probabilities that were used, rounded up: never above the "
         "nominal one.",
     )
-    chart = _chart(page, [name for name in attributes if name in drawn], attributes, levels)
+    chart = _chart([name for name in alike if name in drawn], alike, levels)
     spoken = words.mechanisms(row["mechanism"] for row in rows)
     return (
         Paragraph(
@@ -72,20 +75,37 @@ def _line(page: Published, row: Row, hidden: bool) -> tuple[Text, ...]:
     )
 
 
-def _chart(page: Published, names: list[str], attributes: dict[str, list[Row]], levels: list[str]) -> GroupedBars:
+def _alike(page: Published, attributes: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """Rows by what a chart calls them: of many attributes, those with the same budgets stand together."""
+    label = page.wording.attribute
+    if len(attributes) <= MANY:
+        return {label(name): rows for name, rows in attributes.items()}
+    groups: dict[tuple[tuple[str, float], ...], list[str]] = {}
+    for name, rows in attributes.items():
+        groups.setdefault(tuple((row["level"], row["nominal_epsilon"]) for row in rows), []).append(name)
+    return {
+        label(names[0]) if len(names) == 1 else f"{label(names[0])} and {len(names) - 1} more": attributes[names[0]]
+        for names in groups.values()
+    }
+
+
+def _chart(names: list[str], attributes: dict[str, list[Row]], levels: list[str]) -> GroupedBars:
     points = tuple(
-        Point(place, levels.index(row["level"]), row["nominal_epsilon"], row["nominal_epsilon"], row["nominal_epsilon"],
-              words.above(row["nominal_epsilon"]))
+        Point(
+            place,
+            levels.index(row["level"]),
+            *(row["nominal_epsilon"],) * 3,
+            words.above(row["nominal_epsilon"]),
+        )
         for place, name in enumerate(names)
         for row in attributes[name]
-    )  # fmt: skip
-    top = max((row for rows in attributes.values() for row in rows), key=lambda row: row["nominal_epsilon"])
+    )
+    named = ((name, row) for name, rows in attributes.items() for row in rows)
+    top, largest = max(named, key=lambda pair: pair[1]["nominal_epsilon"])
     return GroupedBars(
-        f"Bar chart of the budget ε that a user spends on each of {words.counted(len(names), 'attribute')}, by "
-        "level. Largest: "
-        f"{page.wording.attribute(top['attribute'])} at level {top['level']} with {top['nominal_epsilon']:.4g}. "
-        "All numbers are below.",
-        tuple(page.wording.attribute(name) for name in names),
+        "Bar chart of the budget ε that a user spends on each attribute, by level. Largest: "
+        f"{top} at level {largest['level']} with {largest['nominal_epsilon']:.4g}. All numbers are below.",
+        tuple(names),
         tuple(Series(level, place) for place, level in enumerate(levels)),
         points,
         axis="budget ε",

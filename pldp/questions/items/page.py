@@ -13,7 +13,6 @@ from pldp.page.blocks import (
     Block,
     Column,
     Figure,
-    Folded,
     Listing,
     Paragraph,
     Section,
@@ -22,27 +21,20 @@ from pldp.page.blocks import (
     figure_table,
     strong,
 )
-from pldp.page.promises import conditions, epsilon, likelier, model, sure
+from pldp.page.promises import epsilon
 from pldp.page.published import KindPage, Published, Query, Row, grouped
+from pldp.questions.items.page_promise import TABLED, holds_one, promise
 
 CHARTED = 30
 """Sets of a length that are drawn, the most supported."""
-
-TABLED = 500
-"""Rows of a table; the results have all."""
 
 JOINED = " + "
 RELIABLE = 3.0
 
 
-def _one(page: Published) -> bool:
-    """Whether every user has one value rather than a row of items."""
-    return bool(page.stated("holds") == "one")
-
-
 def holds(page: Published) -> str:
     number = len(page.rows("itemsets"))
-    return words.counted(number, "value" if _one(page) else "item set") if number else ""
+    return words.counted(number, "value" if holds_one(page) else "item set") if number else ""
 
 
 def _joined(page: Published, items: list[str]) -> str:
@@ -53,7 +45,7 @@ def results(page: Published) -> tuple[Section, ...]:
     lengths = grouped(page.rows("itemsets"), "length")
     if not lengths:
         return ()
-    one = _one(page)
+    one = holds_one(page)
     minimum = page.stated("itemsets", "minimum_support") or 0.0
     intro = Paragraph(
         (
@@ -138,89 +130,11 @@ def _rules(page: Published) -> tuple[Section, ...]:
     return (Section("rules", "Rules", (text, Table("Rules", columns, lines))),)
 
 
-def promise(page: Published) -> tuple[Block, ...]:
-    promised = page.promised
-    if "protocol" not in promised:
-        return ()
-    titles = ("level", "bound ε", "exact ε, at most", "a report is at most", "from a coin toss one becomes at most")
-    lines = tuple(
-        (
-            (level["level"],),
-            (epsilon(level["bound"]),),
-            *((say(level["exact_epsilon"]),) for say in (epsilon, likelier, sure)),
-        )
-        for level in promised["levels"]
-    )
-    alone = _alone(page)
-    return (
-        Paragraph(
-            (
-                "Nobody’s items left as they are. Chance changed them first, person by person; the person’s level "
-                "says how "
-                "much.",
-            ),
-            "lead",
-        ),
-        Paragraph(
-            (
-                "The promise is about ",
-                strong(promised["neighbours"]),
-                ". Whatever was reported about you is at most so many times likelier under one than under another:",
-            )
-        ),
-        Table("What reports tell about a user", tuple(Column((title,)) for title in titles), lines, look="whole"),
-        Paragraph(
-            (f"This is about {promised['worst_total']['meaning']}.", " One item alone tells less:" if alone else "")
-        ),
-        *alone,
-        *_scores(page),
-        *model(page),
-        *conditions(page),
-    )
-
-
-def _alone(page: Published) -> tuple[Block, ...]:
-    items, levels = page.promised["items"], page.promised["levels"]
-    if not items:
-        return ()
-    sensitive = "sensitivity" in items[0]
-    titles = ("item", *(("sensitivity",) if sensitive else ()), *(level["level"] for level in levels))
-    lines = tuple(
-        (
-            (page.wording.value("", item["item"]),),
-            *(((str(item["sensitivity"]),),) if sensitive else ()),
-            *((epsilon(item["exact_epsilon"][level["level"]]),) for level in levels),
-        )
-        for item in items[:TABLED]
-    )
-    shortened = f", the first {len(lines)}" if len(lines) < len(items) else ""
-    what = "value against any other" if _one(page) else "item"
-    table = Table("Exact ε of each item", tuple(Column((title,)) for title in titles), lines)
-    return (Folded((f"Exact ε of each {what}{shortened}",), (table,)),)
-
-
-def _scores(page: Published) -> tuple[Block, ...]:
-    scores = page.promised.get("scores")
-    if scores is None:
-        return ()
-    return (
-        Paragraph(
-            (
-                "How sensitive each item is follows from release ",
-                strong(scores["release"]),
-                f", which spent ε = {words.above(scores['epsilon'])} on its users: {scores['meaning']}, up to ε = "
-                f"{epsilon(scores['with_this_release'])}.",
-            ),
-            "note",
-        ),
-    )
-
-
 def budgets(page: Published) -> tuple[Block, ...]:
     if not page.rows("itemsets"):
         return ()
     rows = page.rows("budgets")
-    what = "value" if _one(page) else "whole row of items"
+    what = "value" if holds_one(page) else "whole row of items"
     titles = ("level", "users", "mechanism", "ε given", "exact ε, at most")
     lines = tuple(
         (

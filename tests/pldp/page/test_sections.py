@@ -9,13 +9,26 @@ from typing import Any
 import pytest
 
 from pldp.page import words
-from pldp.page.blocks import Bar, Bars, Figure, Folded, Paragraph, Run, Section, Shaded, Spread, Strip, Table
+from pldp.page.blocks import (
+    Bar,
+    Bars,
+    Figure,
+    Folded,
+    GroupedBars,
+    Paragraph,
+    Run,
+    Section,
+    Shaded,
+    Spread,
+    Strip,
+    Table,
+)
 from pldp.page.published import Published
 from pldp.page.wording import Wording
 from pldp.questions.aggregates.page import attribute_order
 from pldp.questions.numbers.page import reliable
 from pldp.questions.pages import KIND_PAGES
-from tests.pldp.page.world import AGES, KINDS, REGIONS, aggregates, histograms, items, numbers, share
+from tests.pldp.page.world import AGES, KINDS, REGIONS, aggregates, budget, histograms, items, numbers, share
 
 GOLDEN = {
     "histograms": [
@@ -249,6 +262,16 @@ class TestNumbers:
         assert [bar.label for bar in chart.bars] == ["mean", "0.25 quantile", "median"]
         assert [bar.figure for bar in chart.bars] == ["40.0", "20.0", "40.0"]
         assert "0.5 quantile" not in chart.alternative
+
+
+def test_of_many_attributes_those_with_equal_budgets_stand_together() -> None:
+    names = [f"n{i}" for i in range(20)]
+    spent = [budget(name, "all", nominal_epsilon=2.0 if name == "n7" else 1.5) for name in names]
+    page = replace(numbers(), tables={**numbers().tables, "budgets": spent})
+    (chart,) = (c for kind in KIND_PAGES for c in everything(kind.budgets(page)) if isinstance(c, GroupedBars))
+    assert chart.rows == ("n0 and 18 more", "n7")
+    assert [(point.row, point.value, point.figure) for point in chart.points] == [(0, 1.5, "1.5"), (1, 2.0, "2")]
+    assert "Largest: n7 at level all with 2." in chart.alternative
 
 
 class TestItems:
