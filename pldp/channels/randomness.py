@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from pldp.channels.exact import BITS
+from pldp.channels.scratch import scratch
 
 Words = NDArray[np.uint64]
 
@@ -24,20 +25,18 @@ _DIGITS = 8  # decided at a time
 _CHUNK_WORDS = _BUFFER_BYTES // 8 // _DIGITS
 _CHUNK_INTEGERS = 1 << 15  # so that their products stay in the cache
 _FEW = 1 << 12  # of 2^16 words
+_ZEROS = memoryview(bytes(_BUFFER_BYTES))
 _ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 class Keystream:
-    """Random words from AES-128 in counter mode, through one reused buffer.
+    """Random words from AES-128 in counter mode, through one reused buffer a thread.
 
     A stream belongs to the process that made it: a forked copy would repeat every draw, so it refuses to go on.
     """
 
     def __init__(self, key: bytes) -> None:
         self._cipher = Cipher(algorithms.AES(key), modes.CTR(bytes(_BLOCK_BYTES))).encryptor()
-        self._zeros = memoryview(bytes(_BUFFER_BYTES))
-        # update_into asks for one block of slack behind the output.
-        self._buffer = np.empty(_BUFFER_BYTES + _BLOCK_BYTES, dtype=np.uint8)
         self._pid = os.getpid()
 
     @classmethod
@@ -52,12 +51,14 @@ class Keystream:
         return cls(hashlib.sha256(material).digest()[:_KEY_BYTES])
 
     def words(self, count: int) -> Words:
-        """`count` random words (at most one buffer), valid until the next call."""
+        """`count` random words (at most one buffer), valid until the next call in this thread, of any stream."""
         if os.getpid() != self._pid:
             raise RuntimeError("a keystream was inherited through fork: make a fresh one in every process")
         size = 8 * count
-        self._cipher.update_into(self._zeros[:size], self._buffer.data)
-        return self._buffer[:size].view(np.uint64)
+        # update_into asks for one block of slack behind the output.
+        buffer = scratch("words", _BUFFER_BYTES + _BLOCK_BYTES, np.uint8)
+        self._cipher.update_into(_ZEROS[:size], buffer.data)
+        return buffer[:size].view(np.uint64)
 
     def copy(self, count: int) -> Words:
         """`count` random words of one's own, any number."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self, TypeVar
@@ -15,11 +14,11 @@ from pldp.channels.exact import SCALE, exp_below
 from pldp.channels.krr import redrawn_support
 from pldp.channels.protocol import Bits, Counts, Floats, Reports, Values
 from pldp.channels.randomness import Keystream
-from pldp.channels.sets import LEAF, Masks, uniform_sets
+from pldp.channels.scratch import scratch
+from pldp.channels.sets import LEAF, Masks, block_rows, uniform_sets
 
 Number = TypeVar("Number", np.uint16, np.uint32, np.uint64)
 
-_BLOCK_ROWS = 1 << 14  # users handled at a time: their numbers and the tables stay in the cache
 _WIDEST_NUMBER = 64  # values whose set is one number
 _NORMAL = 100  # variance of a count from which on it is taken for normal
 _SIMULATED = 1 << 20  # users × values up to which support is sampled by perturbing
@@ -90,7 +89,7 @@ class Subset(BitVectors):
         """The own value is in or not; then a uniform set of the right size of the k − 1 others.
 
         Up to 64 values the others stand in order, and the own bit is put between them. Beyond, a set is drawn on the
-        first k − 1 places, and the value k − 1 takes the place of the own one: any fixed bijection of the others' places
+        first k − 1 places, and the value k − 1 takes the own one's place among them: any fixed bijection of the others
         leaves a uniform set uniform.
         """
         self._check(values)
@@ -99,8 +98,9 @@ class Subset(BitVectors):
         included = coins(self.include, values.size, stream)
         reports = np.zeros((values.size, self.report_bytes), dtype=np.uint8)
         place = self._place_number if self.domain_size <= _WIDEST_NUMBER else self._place_row
-        for start in range(0, values.size, _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
+        block = block_rows(self.domain_size - 1)
+        for start in range(0, values.size, block):
+            rows = slice(start, start + block)
             others = uniform_sets(self.domain_size - 1, np.uint16(self.size) - included[rows], stream)
             place(reports[rows], values[rows], included[rows], others)
         return reports
@@ -131,14 +131,17 @@ class Subset(BitVectors):
     def total_tail(self, observed: int, n: int) -> float:
         return 1.0 if observed == n * self.size else 0.0
 
-    def _place_number(self, reports: Reports, values: Values, included: Bits, others: Iterator[Masks]) -> None:
+    def _place_number(self, reports: Reports, values: Values, included: Bits, others: Masks) -> None:
         """Write reports of up to 64 values: each is one number while the own bit is put in."""
         number = np.dtype(f"<u{2 if self.domain_size <= LEAF else 4 if self.domain_size <= 2 * LEAF else 8}")
-        sets = np.zeros(values.size, dtype=number)
-        columns = sets.view("<u2").reshape(values.size, -1)
-        for column, masks in enumerate(others):
-            columns[:, column] = masks
-        sets = insert_bit(sets, values.astype(number), included)
+        n = values.size
+        sets = scratch("numbers", n, number)
+        columns = sets.view("<u2").reshape(n, -1)
+        for column in range(columns.shape[1]):
+            columns[:, column] = others[column] if column < len(others) else 0
+        places = scratch("places", n, number)
+        np.copyto(places, values)
+        sets = insert_bit(sets, places, included, scratch("inserted", n, number))
         if self.report_bytes == number.itemsize:
             reports.view(number)[:, 0] = sets
         else:
@@ -146,15 +149,15 @@ class Subset(BitVectors):
             for column in range(self.report_bytes):
                 reports[:, column] = octets[:, column]
 
-    def _place_row(self, reports: Reports, values: Values, included: Bits, others: Iterator[Masks]) -> None:
+    def _place_row(self, reports: Reports, values: Values, included: Bits, others: Masks) -> None:
         """Write reports of any number of values into rows of zeros."""
         n, width = reports.shape
         pairs = np.ndarray((n, width // 2), "<u2", reports.data, strides=(width, 2))
-        for column, masks in enumerate(others):
-            if column < width // 2:
-                pairs[:, column] = masks
-            else:
-                reports[:, -1] = masks
+        for column, masks in enumerate(others[: width // 2]):
+            pairs[:, column] = masks
+        if len(others) > width // 2:
+            # The last leaf has at most 8 values here.
+            reports[:, -1] = others[-1]
         cells = reports.reshape(-1)
         where = np.arange(0, cells.size, width)
         where += values >> np.uint16(3)
@@ -187,13 +190,15 @@ class Subset(BitVectors):
         return _whole(drawn, n * self.size)
 
 
-def insert_bit(sets: NDArray[Number], places: NDArray[Number], bits: Bits) -> NDArray[Number]:
+def insert_bit(
+    sets: NDArray[Number], places: NDArray[Number], bits: Bits, out: NDArray[Number] | None = None
+) -> NDArray[Number]:
     """Put a bit at each set's place; what stood there and above moves up by one."""
-    upper = sets >> places
-    upper += bits
-    upper <<= places
-    # The upper part once more is the upper part shifted by one.
-    upper += sets
+    upper = np.right_shift(sets, places, out=out)
+    np.add(upper, bits, out=upper)
+    np.left_shift(upper, places, out=upper)
+    # The lower part, and the upper one twice, which is the upper one shifted by one.
+    np.add(upper, sets, out=upper)
     return upper
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pldp.channels.exact import BITS
 from pldp.channels.randomness import Keystream, Words
+from pldp.channels.scratch import scratch
 
 Weights = NDArray[np.uint16]
 """How many members a set has, one per user."""
@@ -31,7 +32,8 @@ class Split:
     """A uniform set of r among left + right positions has j among the left ones with weight C(left, j) C(right, r − j).
 
     There is a row of tables for every r that occurred, and for those between: `guide` has the outcome by r and the
-    first digits of U, or that they do not decide; `thresholds` has ⌊2^64 S_j / T⌋, in order, filled up with 2^64 − 1.
+    first digits of U, or that they do not decide; `thresholds` has ⌊2^64 S_j / T⌋ for j from 1 on, in order, filled up
+    with 2^64 − 1. So the outcome is the number of thresholds not above U, where U begins as none of them does.
     """
 
     def __init__(self, left: int, right: int) -> None:
@@ -44,27 +46,32 @@ class Split:
         if not sizes.size:
             return sizes.copy()
         first, guide, thresholds = self._tables_for(int(sizes.min()), int(sizes.max()))
-        words = stream.words(-(-sizes.size * _WORD // BITS)).view(np.uint16)[: sizes.size]
-        rows = sizes - np.uint16(first)
-        places = rows.astype(np.intp)
-        places <<= _GUIDE
-        places += words >> np.uint16(_WORD - _GUIDE)
-        # mode="clip" skips a bounds check that the tables' making has done.
+        n = sizes.size
+        words = stream.words(-(-n * _WORD // BITS)).view(np.uint16)[:n]
+        places, known = scratch("places", n, np.intp), scratch("known", n, np.bool_)
+        np.subtract(sizes, first, out=places)
+        np.left_shift(places, _GUIDE, out=places)
+        digits = np.right_shift(words, np.uint16(_WORD - _GUIDE), out=scratch("digits", n, np.uint16))
+        np.add(places, digits, out=places)
+        # mode="clip" skips a check of bounds; the tables have been made for these sizes.
         drawn: Weights = guide.take(places, mode="clip")
-        undecided = np.flatnonzero(drawn == _UNDECIDED)
+        undecided = np.flatnonzero(np.equal(drawn, _UNDECIDED, out=known))
         if undecided.size:
-            digits = words[undecided].astype(np.uint64) << np.uint64(BITS - _WORD)
-            digits |= stream.words(undecided.size) >> np.uint64(_WORD)
-            drawn[undecided] = self._settle(sizes[undecided], digits, thresholds[rows[undecided]], stream)
+            begun = words[undecided].astype(np.uint64) << np.uint64(BITS - _WORD)
+            begun |= stream.words(undecided.size) >> np.uint64(_WORD)
+            some = sizes[undecided]
+            drawn[undecided] = self._settle(some, begun, thresholds[some - np.uint16(first)], stream)
         return drawn
 
     def _settle(self, sizes: Weights, digits: Words, thresholds: Words, stream: Keystream) -> Weights:
         """The outcomes of 64 digits each; a number that begins as a threshold does goes on."""
-        least = np.maximum(sizes.astype(np.int64) - self.right, 0)
-        drawn = least + (thresholds <= digits[:, None]).sum(axis=1)
-        for place in np.flatnonzero((thresholds == digits[:, None]).any(axis=1)):
-            drawn[place] = self._unroll(int(sizes[place]), int(digits[place]), stream)
-        return drawn.astype(np.uint16)
+        begun = digits[:, None]
+        drawn = (thresholds <= begun).sum(axis=1, dtype=np.uint16)
+        ties = thresholds == begun
+        if ties.any():
+            for place in np.flatnonzero(ties.any(axis=1)):
+                drawn[place] = self._unroll(int(sizes[place]), int(digits[place]), stream)
+        return drawn
 
     def _unroll(self, size: int, digits: int, stream: Keystream) -> int:
         """The outcome of a number that begins with these 64 digits: more of them until they decide."""
@@ -109,11 +116,14 @@ def cumulated(left: int, right: int, size: int) -> list[int]:
 @lru_cache(maxsize=1 << 12)
 def _row(left: int, right: int, size: int) -> tuple[Words, NDArray[np.uint16]]:
     """Thresholds and guide of one r."""
-    _, *sums = cumulated(left, right, size)
-    thresholds = np.array([(below << BITS) // sums[-1] for below in sums[:-1]], dtype=np.uint64)
+    first, *sums = cumulated(left, right, size)
+    impossible = max(size - right, 0)  # outcomes below the least one
+    floors = [(below << BITS) // sums[-1] for below in sums[:-1]]
+    thresholds = np.array([first] * impossible + floors, dtype=np.uint64)
     edges = np.arange(1 << _GUIDE, dtype=np.uint64) << np.uint64(BITS - _GUIDE)
     before = np.searchsorted(thresholds, edges, side="left")
     upto = np.searchsorted(thresholds, edges + np.uint64((1 << BITS - _GUIDE) - 1), side="right")
-    guide = (before + max(size - right, 0)).astype(np.uint16)
+    guide = upto.astype(np.uint16)
+    # An impossible outcome's zero is at the edge of the first cell; to meet it takes 64 zeros, and more digits.
     guide[before != upto] = _UNDECIDED
     return thresholds, guide
