@@ -23,6 +23,7 @@ _BUFFER_BYTES = 1 << 20  # fits the second-level cache; smaller ones pay more pe
 _BLOCK_BYTES = 16
 _DIGITS = 8  # decided at a time
 _CHUNK_WORDS = _BUFFER_BYTES // 8 // _DIGITS
+_TIED_CHUNKS = 64
 _CHUNK_INTEGERS = 1 << 15  # so that their products stay in the cache
 _FEW = 1 << 12  # of 2^16 words
 _ZEROS = memoryview(bytes(_BUFFER_BYTES))
@@ -78,26 +79,46 @@ def bernoulli_bits(threshold: int, n_bytes: int, stream: Keystream) -> NDArray[n
     on, so a bit costs about ten random bits instead of 64, and nothing is rounded.
     """
     out = np.zeros(-(-n_bytes // 8), dtype=np.uint64)
+    ties: list[tuple[NDArray[np.intp], Words]] = []
     for start in range(0, out.size, _CHUNK_WORDS):
         less = out[start : start + _CHUNK_WORDS]
-        tied = _compare(threshold, 0, _ONES, less, stream)
-        where = np.flatnonzero(tied != 0)  # of booleans: twice as fast
-        tied = tied[where]
-        for digit in range(_DIGITS, BITS, _DIGITS):
-            if not where.size:
-                break
-            part = less[where]
-            tied = _compare(threshold, digit, tied, part, stream)
-            less[where] = part
-            still = np.flatnonzero(tied != 0)
-            where, tied = where[still], tied[still]
-        if where.size and threshold & 1:
-            less[where] ^= tied  # equal to the end is not less
+        where, tied = _still(_compare(threshold, 0, None, less, stream))
+        part = less[where]
+        still, tied = _still(_compare(threshold, _DIGITS, tied, part, stream))
+        less[where] = part
+        # One word in a thousand goes on: those of several chunks together, for few words cost as much as many.
+        ties.append((where[still] + start, tied))
+        if len(ties) == _TIED_CHUNKS:
+            _finish(threshold, out, ties, stream)
+            ties = []
+    if ties:
+        _finish(threshold, out, ties, stream)
     return out.view(np.uint8)[:n_bytes]
 
 
-def _compare(threshold: int, first: int, tied: Words | np.uint64, less: Words, stream: Keystream) -> Words:
-    """Decide the next digits of the comparison uniform < threshold; returns what is still tied.
+def _finish(threshold: int, out: Words, ties: list[tuple[NDArray[np.intp], Words]], stream: Keystream) -> None:
+    """Decide words that are tied after two times eight digits, in place."""
+    where, tied = (np.concatenate(parts) for parts in zip(*ties, strict=True))
+    for digit in range(2 * _DIGITS, BITS, _DIGITS):
+        if not where.size:
+            return
+        part = out[where]
+        still, tied = _still(_compare(threshold, digit, tied, part, stream))
+        out[where] = part
+        where = where[still]
+    if threshold & 1:
+        out[where] ^= tied  # equal to the end is not less
+
+
+def _still(tied: Words) -> tuple[NDArray[np.intp], Words]:
+    """Which words hold a tie, and these words."""
+    # Of booleans: twice as fast.
+    where = np.flatnonzero(np.not_equal(tied, 0, out=scratch("tied", tied.size, np.bool_)))
+    return where, tied[where]
+
+
+def _compare(threshold: int, first: int, tied: Words | None, less: Words, stream: Keystream) -> Words:
+    """Decide the next digits of the comparison uniform < threshold; returns what is still tied, None for everything.
 
     A random one means that the digits are equal, so ties only ever go, and `less` holds the threshold's current digit
     wherever there is a tie: it changes where that digit does, and stays as it is once the tie has gone.
@@ -106,8 +127,8 @@ def _compare(threshold: int, first: int, tied: Words | np.uint64, less: Words, s
     changes = threshold ^ (threshold >> 1)
     for digit, word in enumerate(words, start=first):
         if (changes >> (BITS - 1 - digit)) & 1:
-            np.bitwise_xor(less, tied, out=less)
-        tied = np.bitwise_and(tied, word, out=word)
+            np.bitwise_xor(less, _ONES if tied is None else tied, out=less)
+        tied = word if tied is None else np.bitwise_and(tied, word, out=word)
     return word
 
 
