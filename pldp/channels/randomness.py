@@ -27,6 +27,7 @@ _TIED_CHUNKS = 64
 _CHUNK_INTEGERS = 1 << 15  # so that their products stay in the cache
 _FEW = 1 << 12  # of 2^16 words
 _ZEROS = memoryview(bytes(_BUFFER_BYTES))
+_NONE = np.empty(0, dtype=np.intp)
 _ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
@@ -132,8 +133,8 @@ def _compare(threshold: int, first: int, tied: Words | None, less: Words, stream
     return word
 
 
-def uniform_below(bound: int, count: int, stream: Keystream) -> NDArray[np.uint32]:
-    """`count` integers, each exactly uniform below `bound`, from 1 to 2^32.
+def uniform_below(bound: int, count: int, stream: Keystream, kind: Any = np.uint32) -> NDArray[Any]:
+    """`count` integers of this kind, each exactly uniform below `bound`, from 1 to 2^32.
 
     Lemire's multiplication: a word x of b bits gives ⌊x · bound / 2^b⌋. Every result has ⌊2^b / bound⌋ words or one
     more; the surplus are the words whose product leaves a remainder below 2^b mod bound, and those are drawn again.
@@ -143,22 +144,26 @@ def uniform_below(bound: int, count: int, stream: Keystream) -> NDArray[np.uint3
     # Words of 16 bits are cheaper, where few of them are drawn again.
     bits = 16 if (1 << 16) % bound < _FEW else 32
     surplus = (1 << bits) % bound
-    out = np.empty(count, dtype=np.uint32)
+    out = np.empty(count, dtype=kind)
     for start in range(0, count, _CHUNK_INTEGERS):
         part = out[start : start + _CHUNK_INTEGERS]
-        again = np.flatnonzero(_multiply(bound, bits, part, stream) < surplus)
+        remainders = _multiply(bound, bits, part, stream)
+        again = np.flatnonzero(remainders < surplus) if surplus else _NONE
         while again.size:
-            redrawn = np.empty(again.size, dtype=np.uint32)
+            redrawn = np.empty(again.size, dtype=kind)
             remainders = _multiply(bound, bits, redrawn, stream)
             part[again] = redrawn
             again = again[remainders < surplus]
     return out
 
 
-def _multiply(bound: int, bits: int, out: NDArray[np.uint32], stream: Keystream) -> NDArray[Any]:
+def _multiply(bound: int, bits: int, out: NDArray[Any], stream: Keystream) -> NDArray[Any]:
     """Put ⌊x · bound / 2^bits⌋ of random words x into `out`; returns what the division leaves."""
     words = stream.words(-(-out.size * bits // 64)).view(f"u{bits // 8}")[: out.size]
-    products = words.astype(f"u{bits // 4}")
+    products, remainders = scratch("products", out.size, f"u{bits // 4}"), scratch("low", out.size, words.dtype)
+    np.copyto(products, words)
     np.multiply(products, bound, out=products)
-    np.right_shift(products, bits, out=out, casting="unsafe")
-    return products.astype(words.dtype)
+    np.copyto(remainders, products, casting="unsafe")
+    np.right_shift(products, bits, out=products)
+    np.copyto(out, products, casting="unsafe")
+    return remainders

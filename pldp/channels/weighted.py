@@ -49,10 +49,14 @@ class Split:
         n = sizes.size
         words = stream.words(-(-n * _WORD // BITS)).view(np.uint16)[:n]
         places, known = scratch("places", n, np.intp), scratch("known", n, np.bool_)
-        np.subtract(sizes, first, out=places)
-        np.left_shift(places, _GUIDE, out=places)
-        digits = np.right_shift(words, np.uint16(_WORD - _GUIDE), out=scratch("digits", n, np.uint16))
-        np.add(places, digits, out=places)
+        narrow, digits = scratch("narrow", n, np.uint32), scratch("digits", n, np.uint32)
+        np.copyto(narrow, sizes)
+        np.subtract(narrow, np.uint32(first), out=narrow)
+        np.left_shift(narrow, np.uint32(_GUIDE), out=narrow)
+        np.copyto(digits, words)
+        np.right_shift(digits, np.uint32(_WORD - _GUIDE), out=digits)
+        np.add(narrow, digits, out=narrow)
+        np.copyto(places, narrow)
         # mode="clip" skips a check of bounds; the tables have been made for these sizes.
         drawn: Weights = guide.take(places, mode="clip")
         undecided = np.flatnonzero(np.equal(drawn, _UNDECIDED, out=known))
