@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
+from pldp.channels.protocol import PureProtocol, Reports
 from pldp.channels.randomness import Keystream
 from pldp.channels.registry import PROTOCOLS
 from pldp.channels.scratch import scratch
@@ -24,12 +26,15 @@ def test_threads_do_not_share_memory() -> None:
         assert not np.shares_memory(scratch("test", 9, np.uint8), other.submit(scratch, "test", 9, np.uint8).result())
 
 
-def test_reports_drawn_side_by_side_are_those_drawn_alone() -> None:
+@pytest.mark.parametrize("kind", PROTOCOLS.values())
+def test_reports_drawn_side_by_side_are_those_drawn_alone(kind: type[PureProtocol]) -> None:
     # Seeded streams: whatever a thread writes into another's memory would show.
-    for kind in PROTOCOLS.values():
-        protocol = kind.for_budget(70, Fraction(1))
-        values = (np.arange(40_000) % 70).astype(np.uint16)
-        alone = [protocol.perturb(values, Keystream.seeded(seed)) for seed in range(4)]
-        with ThreadPoolExecutor(4) as threads:
-            beside = list(threads.map(lambda seed: protocol.perturb(values, Keystream.seeded(seed)), range(4)))
-        assert all(np.array_equal(one, other) for one, other in zip(alone, beside, strict=True))
+    protocol = kind.for_budget(70, Fraction(1))
+    values = (np.arange(40_000) % 70).astype(np.uint16)
+
+    def drawn(seed: int) -> Reports:
+        return protocol.perturb(values, Keystream.seeded(seed))
+
+    with ThreadPoolExecutor(4) as threads:
+        beside = list(threads.map(drawn, range(4)))
+    assert all(np.array_equal(drawn(seed), reports) for seed, reports in enumerate(beside))
