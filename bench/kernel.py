@@ -1,4 +1,4 @@
-"""The kernel on one core: random source, perturbation, and the whole way to an estimate, against plain NumPy."""
+"""The kernels on one core: random source, perturbing and counting by every protocol, against plain NumPy."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from functools import partial
 import numpy as np
 
 from bench.common import Measure, cpu_medians, publish
-from pldp.channels.protocol import Floats, Values
+from pldp.channels.protocol import Floats, PureProtocol, Values
 from pldp.channels.randomness import Keystream, Words
+from pldp.channels.registry import PROTOCOLS
 from pldp.channels.unary import BRR
 
 DOMAINS = {16: 4_000_000, 100: 1_000_000}
@@ -20,6 +21,8 @@ SOURCE_WORDS = 1 << 16
 SOURCE_CALLS = 4_000
 ROUNDS = 9
 REQUIRED = 6.0
+REQUIRED_SHARE = 45.0  # % of the source's speed that perturbing by BRR reaches
+REQUIRED_SPEED = {("subset", 16): 40e6, ("subset", 100): 8e6}  # users per CPU-second, perturbed and counted
 
 
 class CountedKeystream(Keystream):
@@ -35,10 +38,11 @@ class CountedKeystream(Keystream):
 def main() -> bool:
     measures = []
     for size, users in DOMAINS.items():
-        measures += _measure(size, users)
+        measures += _measure(size, users) + _protocols(size, users)
     note = (
         f"ε = 1, one process, users per CPU-second, {ROUNDS} interleaved rounds, medians. Plain NumPy: "
-        "PCG64, random((n, k)) < q in chunks, own bit flipped, the fastest chunk of three."
+        "PCG64, random((n, k)) < q in chunks, own bit flipped, the fastest chunk of three. By the name of a protocol: "
+        "perturbed, kept, counted, estimated. The multiples of multi-freq-ldpy: python -m bench peers."
     )
     return publish("kernel", "Kernel", measures, note)
 
@@ -69,8 +73,22 @@ def _measure(size: int, users: int) -> list[Measure]:
         Measure(case + "perturb / plain NumPy", fastest / taken["perturb"], "×", REQUIRED),
         Measure(case + "perturb, keep, count, estimate", users / taken["whole"], "/s"),
         Measure(case + "random bytes a report byte", counted.drawn / users / protocol.report_bytes),
-        Measure(case + "of the source's speed, perturb", 100 * counted.drawn / source / taken["perturb"], " %"),
+        Measure(
+            case + "BRR of the source's speed", 100 * counted.drawn / source / taken["perturb"], " %", REQUIRED_SHARE
+        ),
         Measure(case + "of the source's speed, all", 100 * counted.drawn / source / taken["whole"], " %"),
+    ]
+
+
+def _protocols(size: int, users: int) -> list[Measure]:
+    """Every protocol alone: users perturbed and counted per CPU-second."""
+    values = np.random.default_rng(42).integers(0, size, users).astype(np.uint16)
+    stream = Keystream.secure()
+    protocols = {name: kind.for_budget(size, Fraction(1)) for name, kind in PROTOCOLS.items()}
+    taken = cpu_medians({name: partial(_whole, each, values, stream) for name, each in protocols.items()}, ROUNDS)
+    return [
+        Measure(f"k = {size}: {name}, perturb and count", users / seconds, "/s", REQUIRED_SPEED.get((name, size)))
+        for name, seconds in taken.items()
     ]
 
 
@@ -88,7 +106,7 @@ def _perturb(protocol: BRR, values: Values, stream: Keystream) -> None:
         protocol.perturb(part, stream)
 
 
-def _whole(protocol: BRR, values: Values, stream: Keystream) -> Floats:
+def _whole(protocol: PureProtocol, values: Values, stream: Keystream) -> Floats:
     kept = [protocol.perturb(part, stream) for part in _chunks(values, CHUNK)]
     support = np.sum([protocol.support(reports) for reports in kept], axis=0)
     return protocol.estimate(support, values.size)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import NDArray
 
+from pldp.channels.exact import BITS, SCALE
 from pldp.channels.protocol import Bits, Counts, PureProtocol, Reports, Values
 from pldp.channels.randomness import Keystream, bernoulli_bits
+from pldp.channels.scratch import scratch
 
 _BLOCK_ROWS = 1 << 14  # users whose own bits are set at a time, so that they stay in the cache
 _STRIPE_BYTES = 1 << 10  # so that all stripes stay in the cache
@@ -18,12 +18,14 @@ _FOLDS = (  # field width, stripes whose fields add up without carry in twice th
     (np.uint64(4), 17, np.uint64(0x0F0F_0F0F_0F0F_0F0F)),
 )
 _STRIPES = 3 * 5 * 17
-_WIDEST_TABLE = 64  # bytes of a row that are faster looked up whole than one of them found
 
 
 def coins(threshold: int, count: int, stream: Keystream) -> Bits:
     """One zero or one a user; a one has probability threshold / 2^64."""
-    packed = bernoulli_bits(threshold, -(-count // 8), stream)
+    if threshold == SCALE // 2:
+        packed = stream.copy(-(-count // BITS)).view(np.uint8)  # a random bit is a fair coin
+    else:
+        packed = bernoulli_bits(threshold, -(-count // 8), stream)
     return np.unpackbits(packed, count=count, bitorder="little")
 
 
@@ -74,13 +76,6 @@ class BitVectors(PureProtocol):
             reports[:, -1] &= np.uint8(0xFF >> padding)
         return reports
 
-    @cached_property
-    def _one_hot(self) -> NDArray[np.uint8]:
-        """One row a value, and one of zeros."""
-        table = np.eye(self.domain_size + 1, 8 * self.report_bytes, dtype=np.uint8)
-        table[-1] = 0
-        return np.packbits(table, axis=1, bitorder="little")
-
     @property
     def _number(self) -> np.dtype[np.unsignedinteger] | None:
         """Rows of 1, 2, 4 or 8 bytes are single numbers, whose bits are faster shifted than looked up."""
@@ -93,12 +88,18 @@ class BitVectors(PureProtocol):
             rows = slice(start, start + _BLOCK_ROWS)
             own, part = values[rows], reports[rows]
             if number:
-                ones = np.uint8(1) if flips is None else flips[rows]
-                part.view(number)[:, 0] ^= np.left_shift(ones, own, dtype=number, casting="unsafe")
-            elif self.report_bytes <= _WIDEST_TABLE:
-                chosen = own if flips is None else np.where(flips[rows], own, np.intp(self.domain_size))
-                # mode="clip" skips the bounds check already made.
-                part ^= self._one_hot.take(chosen, axis=0, mode="clip")
+                bits, whole = scratch("bits", own.size, number), part.view(number)[:, 0]
+                np.copyto(bits, own, casting="unsafe")
+                np.left_shift(number.type(1) if flips is None else flips[rows], bits, out=bits)
+                np.bitwise_xor(whole, bits, out=whole)
             else:
-                bit = np.left_shift(1 if flips is None else flips[rows], own & 7, dtype=np.uint8, casting="unsafe")
-                part[np.arange(own.size), own >> 3] ^= bit
+                cells = part.reshape(-1)
+                where = np.add(self._starts(own.size), own >> np.uint16(3), out=scratch("places", own.size, np.intp))
+                shift = (own & np.uint16(7)).astype(np.uint8)
+                bit = np.left_shift(np.uint8(1) if flips is None else flips[rows], shift)
+                # mode="clip" skips the bounds check already made.
+                cells[where] = cells.take(where, mode="clip") ^ bit
+
+    def _starts(self, rows: int) -> NDArray[np.intp]:
+        """Where each row's bytes begin."""
+        return np.arange(0, rows * self.report_bytes, self.report_bytes)

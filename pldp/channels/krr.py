@@ -13,8 +13,11 @@ from pldp.channels.bits import coins
 from pldp.channels.exact import SCALE, exp_below
 from pldp.channels.protocol import Bits, Counts, Floats, PureProtocol, Reports, Values
 from pldp.channels.randomness import Keystream, uniform_below
+from pldp.channels.scratch import scratch
 
 _BYTE = 256
+_BLOCK_ROWS = 1 << 16  # reports counted at a time, so that they stay in the cache
+_FEW = 24  # values that are faster compared one by one
 
 
 def redraw_threshold(size: int, epsilon: Fraction) -> int:
@@ -85,14 +88,23 @@ class KRR(PureProtocol):
 
     def perturb(self, values: Values, stream: Keystream) -> Reports:
         self._check(values)
-        drawn = uniform_below(self.domain_size, values.size, stream)
-        said = values.astype(self._number)
-        np.copyto(said, drawn, where=coins(self.redraw, values.size, stream).view(np.bool_), casting="unsafe")
+        said = uniform_below(self.domain_size, values.size, stream, self._number)
+        kept = coins(SCALE - self.redraw, values.size, stream).view(np.bool_)
+        np.copyto(said, values, where=kept, casting="unsafe")
         return said.view(np.uint8).reshape(values.size, self.report_bytes)
 
     def support(self, reports: Reports) -> Counts:
         # Reports outside the domain support nothing; `invalid` names them.
-        return np.bincount(self._said(reports), minlength=self.domain_size)[: self.domain_size]
+        said, counts = self._said(reports), np.zeros(self.domain_size, dtype=np.int64)
+        few = self.domain_size <= _FEW
+        for start in range(0, said.size, _BLOCK_ROWS):
+            part = said[start : start + _BLOCK_ROWS]
+            if few:
+                same = scratch("same", part.size, np.bool_)
+                counts += [np.count_nonzero(np.equal(part, said.dtype.type(x), out=same)) for x in range(counts.size)]
+            else:
+                counts += np.bincount(part, minlength=counts.size)[: counts.size]
+        return counts
 
     def members(self, reports: Reports) -> Bits:
         return (self._said(reports)[:, None] == np.arange(self.domain_size)).view(np.uint8)

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from pldp.channels.exact import BITS
+from pldp.channels.scratch import scratch
 
 Words = NDArray[np.uint64]
 
@@ -22,22 +23,22 @@ _BUFFER_BYTES = 1 << 20  # fits the second-level cache; smaller ones pay more pe
 _BLOCK_BYTES = 16
 _DIGITS = 8  # decided at a time
 _CHUNK_WORDS = _BUFFER_BYTES // 8 // _DIGITS
+_TIED_CHUNKS = 64
 _CHUNK_INTEGERS = 1 << 15  # so that their products stay in the cache
 _FEW = 1 << 12  # of 2^16 words
+_ZEROS = memoryview(bytes(_BUFFER_BYTES))
+_NONE = np.empty(0, dtype=np.intp)
 _ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 class Keystream:
-    """Random words from AES-128 in counter mode, through one reused buffer.
+    """Random words from AES-128 in counter mode, through one reused buffer a thread.
 
     A stream belongs to the process that made it: a forked copy would repeat every draw, so it refuses to go on.
     """
 
     def __init__(self, key: bytes) -> None:
         self._cipher = Cipher(algorithms.AES(key), modes.CTR(bytes(_BLOCK_BYTES))).encryptor()
-        self._zeros = memoryview(bytes(_BUFFER_BYTES))
-        # update_into asks for one block of slack behind the output.
-        self._buffer = np.empty(_BUFFER_BYTES + _BLOCK_BYTES, dtype=np.uint8)
         self._pid = os.getpid()
 
     @classmethod
@@ -52,12 +53,14 @@ class Keystream:
         return cls(hashlib.sha256(material).digest()[:_KEY_BYTES])
 
     def words(self, count: int) -> Words:
-        """`count` random words (at most one buffer), valid until the next call."""
+        """`count` random words (at most one buffer), valid until the next call in this thread, of any stream."""
         if os.getpid() != self._pid:
             raise RuntimeError("a keystream was inherited through fork: make a fresh one in every process")
         size = 8 * count
-        self._cipher.update_into(self._zeros[:size], self._buffer.data)
-        return self._buffer[:size].view(np.uint64)
+        # update_into asks for one block of slack behind the output.
+        buffer = scratch("words", _BUFFER_BYTES + _BLOCK_BYTES, np.uint8)
+        self._cipher.update_into(_ZEROS[:size], buffer.data)
+        return buffer[:size].view(np.uint64)
 
     def copy(self, count: int) -> Words:
         """`count` random words of one's own, any number."""
@@ -77,26 +80,46 @@ def bernoulli_bits(threshold: int, n_bytes: int, stream: Keystream) -> NDArray[n
     on, so a bit costs about ten random bits instead of 64, and nothing is rounded.
     """
     out = np.zeros(-(-n_bytes // 8), dtype=np.uint64)
+    ties: list[tuple[NDArray[np.intp], Words]] = []
     for start in range(0, out.size, _CHUNK_WORDS):
         less = out[start : start + _CHUNK_WORDS]
-        tied = _compare(threshold, 0, _ONES, less, stream)
-        where = np.flatnonzero(tied != 0)  # of booleans: twice as fast
-        tied = tied[where]
-        for digit in range(_DIGITS, BITS, _DIGITS):
-            if not where.size:
-                break
-            part = less[where]
-            tied = _compare(threshold, digit, tied, part, stream)
-            less[where] = part
-            still = np.flatnonzero(tied != 0)
-            where, tied = where[still], tied[still]
-        if where.size and threshold & 1:
-            less[where] ^= tied  # equal to the end is not less
+        where, tied = _still(_compare(threshold, 0, None, less, stream))
+        part = less[where]
+        still, tied = _still(_compare(threshold, _DIGITS, tied, part, stream))
+        less[where] = part
+        # One word in a thousand goes on: those of several chunks together, for few words cost as much as many.
+        ties.append((where[still] + start, tied))
+        if len(ties) == _TIED_CHUNKS:
+            _finish(threshold, out, ties, stream)
+            ties = []
+    if ties:
+        _finish(threshold, out, ties, stream)
     return out.view(np.uint8)[:n_bytes]
 
 
-def _compare(threshold: int, first: int, tied: Words | np.uint64, less: Words, stream: Keystream) -> Words:
-    """Decide the next digits of the comparison uniform < threshold; returns what is still tied.
+def _finish(threshold: int, out: Words, ties: list[tuple[NDArray[np.intp], Words]], stream: Keystream) -> None:
+    """Decide words that are tied after two times eight digits, in place."""
+    where, tied = (np.concatenate(parts) for parts in zip(*ties, strict=True))
+    for digit in range(2 * _DIGITS, BITS, _DIGITS):
+        if not where.size:
+            return
+        part = out[where]
+        still, tied = _still(_compare(threshold, digit, tied, part, stream))
+        out[where] = part
+        where = where[still]
+    if threshold & 1:
+        out[where] ^= tied  # equal to the end is not less
+
+
+def _still(tied: Words) -> tuple[NDArray[np.intp], Words]:
+    """Which words hold a tie, and these words."""
+    # Of booleans: twice as fast.
+    where = np.flatnonzero(np.not_equal(tied, 0, out=scratch("tied", tied.size, np.bool_)))
+    return where, tied[where]
+
+
+def _compare(threshold: int, first: int, tied: Words | None, less: Words, stream: Keystream) -> Words:
+    """Decide the next digits of the comparison uniform < threshold; returns what is still tied, None for everything.
 
     A random one means that the digits are equal, so ties only ever go, and `less` holds the threshold's current digit
     wherever there is a tie: it changes where that digit does, and stays as it is once the tie has gone.
@@ -105,13 +128,13 @@ def _compare(threshold: int, first: int, tied: Words | np.uint64, less: Words, s
     changes = threshold ^ (threshold >> 1)
     for digit, word in enumerate(words, start=first):
         if (changes >> (BITS - 1 - digit)) & 1:
-            np.bitwise_xor(less, tied, out=less)
-        tied = np.bitwise_and(tied, word, out=word)
+            np.bitwise_xor(less, _ONES if tied is None else tied, out=less)
+        tied = word if tied is None else np.bitwise_and(tied, word, out=word)
     return word
 
 
-def uniform_below(bound: int, count: int, stream: Keystream) -> NDArray[np.uint32]:
-    """`count` integers, each exactly uniform below `bound`, from 1 to 2^32.
+def uniform_below(bound: int, count: int, stream: Keystream, kind: Any = np.uint32) -> NDArray[Any]:
+    """`count` integers of this kind, each exactly uniform below `bound`, from 1 to 2^32.
 
     Lemire's multiplication: a word x of b bits gives ⌊x · bound / 2^b⌋. Every result has ⌊2^b / bound⌋ words or one
     more; the surplus are the words whose product leaves a remainder below 2^b mod bound, and those are drawn again.
@@ -121,22 +144,26 @@ def uniform_below(bound: int, count: int, stream: Keystream) -> NDArray[np.uint3
     # Words of 16 bits are cheaper, where few of them are drawn again.
     bits = 16 if (1 << 16) % bound < _FEW else 32
     surplus = (1 << bits) % bound
-    out = np.empty(count, dtype=np.uint32)
+    out = np.empty(count, dtype=kind)
     for start in range(0, count, _CHUNK_INTEGERS):
         part = out[start : start + _CHUNK_INTEGERS]
-        again = np.flatnonzero(_multiply(bound, bits, part, stream) < surplus)
+        remainders = _multiply(bound, bits, part, stream)
+        again = np.flatnonzero(remainders < surplus) if surplus else _NONE
         while again.size:
-            redrawn = np.empty(again.size, dtype=np.uint32)
+            redrawn = np.empty(again.size, dtype=kind)
             remainders = _multiply(bound, bits, redrawn, stream)
             part[again] = redrawn
             again = again[remainders < surplus]
     return out
 
 
-def _multiply(bound: int, bits: int, out: NDArray[np.uint32], stream: Keystream) -> NDArray[Any]:
+def _multiply(bound: int, bits: int, out: NDArray[Any], stream: Keystream) -> NDArray[Any]:
     """Put ⌊x · bound / 2^bits⌋ of random words x into `out`; returns what the division leaves."""
     words = stream.words(-(-out.size * bits // 64)).view(f"u{bits // 8}")[: out.size]
-    products = words.astype(f"u{bits // 4}")
+    products, remainders = scratch("products", out.size, f"u{bits // 4}"), scratch("low", out.size, words.dtype)
+    np.copyto(products, words)
     np.multiply(products, bound, out=products)
-    np.right_shift(products, bits, out=out, casting="unsafe")
-    return products.astype(words.dtype)
+    np.copyto(remainders, products, casting="unsafe")
+    np.right_shift(products, bits, out=products)
+    np.copyto(out, products, casting="unsafe")
+    return remainders

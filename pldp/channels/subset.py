@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,13 @@ from pldp.channels.bits import BitVectors, coins
 from pldp.channels.exact import SCALE, exp_below
 from pldp.channels.krr import redrawn_support
 from pldp.channels.protocol import Bits, Counts, Floats, Reports, Values
-from pldp.channels.randomness import Keystream, bernoulli_bits, uniform_below
+from pldp.channels.randomness import Keystream
+from pldp.channels.scratch import scratch
+from pldp.channels.sets import LEAF, Masks, block_rows, uniform_sets
 
-_BLOCK_ROWS = 1 << 16  # users handled at a time: enough to hide what a step costs by itself
-_BLOCK_BYTES = 1 << 22  # of reports handled at a time, at most
+Number = TypeVar("Number", np.uint16, np.uint32, np.uint64)
+
+_WIDEST_NUMBER = 64  # values whose set is one number
 _NORMAL = 100  # variance of a count from which on it is taken for normal
 _SIMULATED = 1 << 20  # users × values up to which support is sampled by perturbing
 
@@ -84,23 +86,23 @@ class Subset(BitVectors):
         return self.domain_size - 1
 
     def perturb(self, values: Values, stream: Keystream) -> Reports:
-        """Independent bits first, then single values added until ω are in.
+        """The own value is in or not; then a uniform set of the right size of the k − 1 others.
 
-        The own bit is drawn once and never touched again. Given it, everything that happens to the other bits treats
-        them alike: they start independent with one probability, in rows with too many each is dropped with one
-        probability, and a value to add is uniform among all, ignored where it is the own one or already in. When to
-        stop depends on the number of ones only. So at every time the other bits are exchangeable, and a set of given
-        size among them is uniform, exactly, whatever these probabilities are.
+        Up to 64 values the others stand in order, and the own bit is put between them. Beyond, a set is drawn on the
+        first k − 1 places, and the value k − 1 takes the own one's place among them: any fixed bijection of the others
+        leaves a uniform set uniform.
         """
         self._check(values)
         if self.domain_size == 1:
             return np.ones((values.size, 1), dtype=np.uint8)
-        reports = self._noise(self._thresholds[0], values, stream)
         included = coins(self.include, values.size, stream)
-        block = min(_BLOCK_ROWS, -(-_BLOCK_BYTES // self.report_bytes))
+        reports = np.zeros((values.size, self.report_bytes), dtype=np.uint8)
+        place = self._place_number if self.domain_size <= _WIDEST_NUMBER else self._place_row
+        block = block_rows(self.domain_size - 1)
         for start in range(0, values.size, block):
             rows = slice(start, start + block)
-            self._complete(reports[rows], values[rows], included[rows], stream)
+            others = uniform_sets(self.domain_size - 1, np.uint16(self.size) - included[rows], stream)
+            place(reports[rows], values[rows], included[rows], others)
         return reports
 
     def invalid(self, reports: Reports) -> NDArray[np.intp]:
@@ -129,49 +131,43 @@ class Subset(BitVectors):
     def total_tail(self, observed: int, n: int) -> float:
         return 1.0 if observed == n * self.size else 0.0
 
-    @cached_property
-    def _thresholds(self) -> tuple[int, int]:
-        """Of the first bits and of those that stay in rows with too many. They decide the speed, nothing else.
+    def _place_number(self, reports: Reports, values: Values, included: Bits, others: Masks) -> None:
+        """Write reports of up to 64 values: each is one number while the own bit is put in."""
+        number = np.dtype(f"<u{2 if self.domain_size <= LEAF else 4 if self.domain_size <= 2 * LEAF else 8}")
+        n = values.size
+        sets = scratch("numbers", n, number)
+        columns = sets.view("<u2").reshape(n, -1)
+        for column in range(columns.shape[1]):
+            columns[:, column] = others[column] if column < len(others) else 0
+        places = scratch("places", n, number)
+        np.copyto(places, values)
+        sets = insert_bit(sets, places, included, scratch("inserted", n, number))
+        if self.report_bytes == number.itemsize:
+            reports.view(number)[:, 0] = sets
+        else:
+            octets = sets.view(np.uint8).reshape(values.size, -1)
+            for column in range(self.report_bytes):
+                reports[:, column] = octets[:, column]
 
-        About one standard deviation below ω, most rows need a few more values, and few rows have too many.
-        """
-        spread = np.sqrt(self.size * (1 - self.size / self.domain_size))
-        first = max(self.size - spread, 0) / self.domain_size
-        stay = max(1 - 2 / np.sqrt(self.size), 0)
-        return int(first * SCALE), int(stay * SCALE)
-
-    def _locate(self, rows: NDArray[np.intp], values: NDArray[np.unsignedinteger]) -> tuple[NDArray[np.intp], Bits]:
-        """Where the bits of these values stand in the flat array of whole numbers or bytes: index and mask."""
-        number = self._number
-        if number:
-            return rows, np.left_shift(1, values, dtype=number, casting="unsafe")
-        return rows * self.report_bytes + (values >> 3), np.left_shift(1, values & 7, dtype=np.uint8, casting="unsafe")
-
-    def _complete(self, reports: Reports, own: Values, included: Bits, stream: Keystream) -> None:
-        """Put in the own bits and bring every row to ω ones, in place."""
-        cells = reports.view(self._number or np.uint8).reshape(-1)
-        where, bit = self._locate(np.arange(own.size), own)
-        owned = bit * included
-        cells[where] = cells[where] & ~bit | owned
-        weights = _weights(reports)
-        over = np.flatnonzero(weights > self.size)
-        while over.size:
-            stay = bernoulli_bits(self._thresholds[1], over.size * self.report_bytes, stream)
-            reports[over] &= stay.reshape(over.size, -1)
-            cells[where[over]] |= owned[over]
-            weights[over] = _weights(reports[over])
-            over = over[weights[over] > self.size]
-        under = np.flatnonzero(weights < self.size)
-        missing = self.size - weights[under]
-        while under.size:
-            value = uniform_below(self.domain_size, under.size, stream)
-            where, bit = self._locate(under, value)
-            before = cells[where]
-            new = ((before & bit) == 0) & (value != own[under])
-            cells[where] = before | bit * new
-            missing -= new
-            still = np.flatnonzero(missing)
-            under, missing = under[still], missing[still]
+    def _place_row(self, reports: Reports, values: Values, included: Bits, others: Masks) -> None:
+        """Write reports of any number of values into rows of zeros."""
+        n, width = reports.shape
+        pairs = np.ndarray((n, width // 2), "<u2", reports.data, strides=(width, 2))
+        for column, masks in enumerate(others[: width // 2]):
+            pairs[:, column] = masks
+        if len(others) > width // 2:
+            # The last leaf has at most 8 values here.
+            reports[:, -1] = others[-1]
+        cells = reports.reshape(-1)
+        where = np.arange(0, cells.size, width)
+        where += values >> np.uint16(3)
+        shift = (values & np.uint16(7)).astype(np.uint8)
+        found = cells.take(where, mode="clip")
+        there = found >> shift & np.uint8(1)
+        cells[where] = found ^ ((there ^ included) << shift)
+        # The bit k − 1 was zero; if it is the own one, `there` was that zero.
+        last = self.domain_size - 1
+        reports[:, last >> 3] |= there << np.uint8(last & 7)
 
     def _normal_support(self, true_counts: Counts, rng: np.random.Generator) -> Counts:
         """N(mean, D − F K Fᵀ) with D diagonal and F = [counts, 1], as `ties` have it, without a k × k matrix.
@@ -192,6 +188,18 @@ class Subset(BitVectors):
         along = np.einsum("...kj,...k->...j", axes, normal) * (np.sqrt(np.maximum(1 - values, 0)) - 1)
         drawn = own * p + (n - own) * q + root * (normal + np.einsum("...kj,...j->...k", axes, along))
         return _whole(drawn, n * self.size)
+
+
+def insert_bit(
+    sets: NDArray[Number], places: NDArray[Number], bits: Bits, out: NDArray[Number] | None = None
+) -> NDArray[Number]:
+    """Put a bit at each set's place; what stood there and above moves up by one."""
+    upper = np.right_shift(sets, places, out=out)
+    np.add(upper, bits, out=upper)
+    np.left_shift(upper, places, out=upper)
+    # The lower part, and the upper one twice, which is the upper one shifted by one.
+    np.add(upper, sets, out=upper)
+    return upper
 
 
 def _weights(reports: Reports) -> NDArray[np.int32]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -44,21 +45,26 @@ class _Scripted(Keystream):
         return drawn
 
 
-def _slow_bits(threshold: int, n_words: int, chunk: int, given: list[list[int]]) -> tuple[bytes, int]:
+def _slow_bits(threshold: int, n_words: int, chunk: int, tied_chunks: int, given: list[list[int]]) -> tuple[bytes, int]:
     """The same comparisons with Python's integers, one 64-bit uniform a bit; also the most digits a bit needed.
 
     Where a random digit is 1, the uniform's digit equals the threshold's. A lane that is decided keeps its digits so
     far; the rest of its uniform cannot matter.
     """
-    calls = iter(given)
-    out = []
+    calls = iter([call for call in given if call])
     deepest = 0
-    for start in range(0, n_words, chunk):
-        size = min(chunk, n_words - start)
-        uniforms = [[0] * 64 for _ in range(size)]
-        open_lanes = [set(range(64)) for _ in range(size)]
-        words = list(range(size))
-        for first in range(0, BITS, _GROUP):
+    uniforms = [[0] * 64 for _ in range(n_words)]
+    open_lanes = [set(range(64)) for _ in range(n_words)]
+    # Two groups of digits a chunk; then what is tied in so many chunks goes on together.
+    chunks = [range(start, min(start + chunk, n_words)) for start in range(0, n_words, chunk)]
+    rounds: list[tuple[range, Sequence[int]]] = []
+    for start in range(0, len(chunks), tied_chunks):
+        some = chunks[start : start + tied_chunks]
+        rounds += [(part, (0, _GROUP)) for part in some]
+        rounds.append((range(some[0][0], some[-1][-1] + 1), range(2 * _GROUP, BITS, _GROUP)))
+    for part, groups in rounds:
+        words = [word for word in part if open_lanes[word]]
+        for first in groups:
             if not words:
                 break
             drawn = next(calls)
@@ -74,10 +80,9 @@ def _slow_bits(threshold: int, n_words: int, chunk: int, given: list[list[int]])
                             open_lanes[word].discard(lane)
                             deepest = max(deepest, digit + 1)
             words = [word for word in words if open_lanes[word]]
-        if words:
-            deepest = BITS
-        for uniform in uniforms:
-            out.append(sum((u < threshold) << lane for lane, u in enumerate(uniform)))
+    if any(open_lanes):
+        deepest = BITS
+    out = [sum((u < threshold) << lane for lane, u in enumerate(uniform)) for uniform in uniforms]
     assert next(calls, None) is None, "words were drawn that no comparison needed"
     return b"".join(word.to_bytes(8, "little") for word in out), deepest
 
@@ -87,10 +92,11 @@ def _slow_bits(threshold: int, n_words: int, chunk: int, given: list[list[int]])
 def test_bits_are_integer_comparisons(threshold: int, ones: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Words with many ones keep ties alive past 8, 16, … digits; chunks of 3 words make 7 words cross two boundaries.
     monkeypatch.setattr(randomness, "_CHUNK_WORDS", 3)
+    monkeypatch.setattr(randomness, "_TIED_CHUNKS", 2)
     stream = _Scripted(ones, np.random.default_rng(seed))
     n_bytes = 53
     drawn = bernoulli_bits(threshold, n_bytes, stream).tobytes()
-    slow, deepest = _slow_bits(threshold, 7, 3, stream.given)
+    slow, deepest = _slow_bits(threshold, 7, 3, 2, stream.given)
     assert drawn == slow[:n_bytes]
     # 448 bits: the chance that none ties past the first group is below 1e-80 where ones are 0.9 of all digits.
     assert deepest > {0.5: 0, 0.9: _GROUP, 0.97: 4 * _GROUP}[ones]

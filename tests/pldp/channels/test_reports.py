@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from pldp.channels.exact import SCALE, exp_below
 from pldp.channels.krr import KRR
 from pldp.channels.olh import OLH
 from pldp.channels.protocol import Counts, Floats, PureProtocol, Values
@@ -56,12 +57,36 @@ def test_whole_reports_follow_the_channel(kind: type[PureProtocol], size: int, s
 
 @pytest.mark.parametrize(("size", "epsilon"), [(9, "0.6"), (9, "0.05"), (10, "0.1"), (12, "1.5")])
 def test_subsets_are_uniform_given_the_own_value(size: int, epsilon: str, seed: int) -> None:
-    # ω = 3, 4, 5 and 2: rows that start with too few and with too many, whole numbers of 2 bytes; 66 to 252 sets.
+    # ω = 3, 4, 5 and 2: one table of sets, numbers of 2 bytes; 66 to 252 sets.
     protocol = Subset.for_budget(size, Fraction(epsilon))
     assert protocol.size == {9: {"0.6": 3, "0.05": 4}, 10: {"0.1": 5}, 12: {"1.5": 2}}[size][epsilon]
     for value in (0, size // 2, size - 1):
         distance, freedom = _distance(protocol, protocol, value, 100_000, seed)
         assert distance < chi2.isf(ALPHA, freedom)
+
+
+def _pairs(size: int, epsilon: Fraction) -> Subset:
+    """ω = 2, whether or not that is the best one: a report is a pair."""
+    chosen = 2 * exp_below(epsilon)
+    return Subset(size, 2, int(SCALE * chosen // (chosen + size - 2)))
+
+
+@pytest.mark.parametrize("size", [17, 24, 33, 64, 65, 100])
+def test_pairs_are_uniform_given_the_own_value_at_every_width(size: int, seed: int) -> None:
+    # All pairs, for the first, a middle and the last value; the own one among them with p. Numbers of 4 and 8 bytes,
+    # rows of 9 and 13, one to seven tables. α = 1e-6; a budget 10 % off must be caught.
+    right, wrong = _pairs(size, Fraction(2)), _pairs(size, Fraction("2.2"))
+    n = 200_000
+    for value in (0, size // 2, size - 1):
+        for drawn, follows in ((right, True), (wrong, False)):
+            reports = drawn.perturb(np.full(n, value, dtype=np.uint16), Keystream.seeded(seed, size, value))
+            places = np.nonzero(right.members(reports))[1].reshape(n, 2)
+            seen = np.bincount(places[:, 0] * size + places[:, 1], minlength=size**2).reshape(size, size)
+            low, high = np.triu_indices(size, 1)
+            own = (low == value) | (high == value)
+            chances = np.where(own, right.p / (size - 1), (1 - right.p) * 2 / ((size - 1) * (size - 2)))
+            distance = (np.square(seen[low, high] - n * chances) / (n * chances)).sum()
+            assert (distance < chi2.isf(ALPHA, low.size - 1)) == follows
 
 
 def _errors(kind: type[PureProtocol], size: int, spent: str, assumed: str, seed: int) -> Floats:
@@ -72,10 +97,10 @@ def _errors(kind: type[PureProtocol], size: int, spent: str, assumed: str, seed:
     return (used.estimate(support, N_USERS) - truth) / np.sqrt(used.noise_variance(truth) / N_USERS)
 
 
-@pytest.mark.parametrize("size", [13, 20, 40])
+@pytest.mark.parametrize("size", [13, 20, 40, 64, 100])
 @pytest.mark.parametrize("kind", NEW)
 def test_estimates_are_unbiased_in_every_cell(kind: type[PureProtocol], size: int, seed: int) -> None:
-    # α = 1e-6 over the cells, first and last included. Rows of 2, 3 and 5 bytes.
+    # α = 1e-6 over the cells, first and last included. Rows of 2, 3, 5, 8 and 13 bytes.
     assert np.abs(_errors(kind, size, "2", "2", seed)).max() < z_bound(size)
 
 
@@ -88,7 +113,7 @@ def test_a_budget_ten_percent_off_is_caught(kind: type[PureProtocol], size: int,
 
 
 @pytest.mark.parametrize("epsilon", ["0.2", "2"])
-@pytest.mark.parametrize("size", [5, 9, 17])
+@pytest.mark.parametrize("size", [5, 9, 17, 40, 70])
 @pytest.mark.parametrize("kind", NEW)
 def test_every_pair_of_cells_has_its_chance(kind: type[PureProtocol], size: int, epsilon: str, seed: int) -> None:
     # Whole matrix of E[1_i 1_j], own value first, middle, last; α = 1e-6 over the k (k + 1) / 2 cells of each.
