@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import great_expectations.expectations as gxe
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from pldp.channels.protocol import Counts
+from pldp.estimate.distributions import norm
 from pldp.estimate.inference import Recipe
 from pldp.expectations.gate import Gate, exactly_once
 from pldp.questions.histograms.plan import FAMILY, Plan

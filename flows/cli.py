@@ -6,6 +6,7 @@ first and imports what it runs after that.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
@@ -43,6 +44,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # they print local variables, which may be somebody's data
     epilog="Exit codes: 0 done; 1 a gate failed; 2 bad spec, source or argument; 3 anything else.",
 )
+_GARBAGE = 50_000
+"""Objects made until garbage is looked for: what libraries make while they load is none, and looking takes a tenth."""
 SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help="The release's spec, a YAML file.")]
 SourceOption = Annotated[
     Path | None,
@@ -52,6 +55,7 @@ SourceOption = Annotated[
 
 def main() -> None:
     """Run a command; errors become one message and an exit code, never a traceback."""
+    gc.set_threshold(_GARBAGE)
     try:
         app()
     except PldpError as error:
@@ -91,11 +95,12 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Perturb, estimate, validate and publish one release. The same spec, source and slot resume."""
+    from pldp.flows.server import prepared, start_early
+
     given = given_runner(runner, workers, memory)
+    start_early(home)
     home = _prepare(home, spec, source, given)
     spec, source = spec.absolute(), source and source.absolute()
-    from pldp.flows.server import prepared
-
     with prepared(home):
         from pldp.flows import release as flow
         from pldp.flows.progress import shown
@@ -132,10 +137,11 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Compare estimates with the truth. Stays on the vault's side; never publishes."""
+    from pldp.flows.server import prepared, start_early
+
+    start_early(home)
     home = _prepare(home, spec, source, evaluation=True)
     spec, source = spec.absolute(), source and source.absolute()
-    from pldp.flows.server import prepared
-
     with prepared(home):
         from pldp.flows import evaluate as flow
         from pldp.flows.consoles import console_for

@@ -86,7 +86,7 @@ def a_pipe(path: Path) -> None:
     os.mkfifo(path, 0o600)
 
 
-SPOILT: dict[str, Callable[[Path], None]] = {
+SPOILT: dict[str, Callable[[Path], object]] = {
     "others may read the file": lambda path: path.chmod(0o644),
     "others may write the file": lambda path: path.chmod(0o622),
     "others may enter the folder": lambda path: path.parent.chmod(0o755),
@@ -107,7 +107,7 @@ if os.geteuid() == 0:
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
 def test_a_template_that_others_may_have_touched_is_not_taken(
-    kept: Path, tmp_path: Path, spoil: Callable[[Path], None]
+    kept: Path, tmp_path: Path, spoil: Callable[[Path], object]
 ) -> None:
     spoil(kept)
     assert template.read_template() is None
