@@ -98,14 +98,16 @@ def release(
     from pldp.flows.server import prepared, start_early
 
     given = given_runner(runner, workers, memory)
-    start_early(home)
-    home = _prepare(home, spec, source, given)
+    with err.status("Reading spec and source …"):
+        start_early(home)
+        home = _prepare(home, spec, source, given)
     spec, source = spec.absolute(), source and source.absolute()
     with prepared(home):
-        from pldp.flows import release as flow
-        from pldp.flows.progress import shown
-        from pldp.flows.render import show_release
-        from pldp.tasks.results import read_release
+        with err.status("Loading …"):
+            from pldp.flows import release as flow
+            from pldp.flows.progress import shown
+            from pldp.flows.render import show_release
+            from pldp.tasks.results import read_release
 
         with shown(err):
             done = flow.release(spec, home, slot=slot, source=source, wait=wait, runner=given)
@@ -139,14 +141,16 @@ def evaluate(
     """Compare estimates with the truth. Stays on the vault's side; never publishes."""
     from pldp.flows.server import prepared, start_early
 
-    start_early(home)
-    home = _prepare(home, spec, source, evaluation=True)
+    with err.status("Reading spec and source …"):
+        start_early(home)
+        home = _prepare(home, spec, source, evaluation=True)
     spec, source = spec.absolute(), source and source.absolute()
     with prepared(home):
-        from pldp.flows import evaluate as flow
-        from pldp.flows.consoles import console_for
-        from pldp.flows.progress import shown
-        from pldp.flows.render import show_evaluation
+        with err.status("Loading …"):
+            from pldp.flows import evaluate as flow
+            from pldp.flows.consoles import console_for
+            from pldp.flows.progress import shown
+            from pldp.flows.render import show_evaluation
 
         with shown(err):
             done = flow.evaluate(spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, source=source)

@@ -18,6 +18,7 @@ from prefect.settings import (
 )
 
 from pldp.errors import PldpError
+from pldp.flows.progress import report
 from pldp.flows.server import require_reachable, run_server
 
 _SAFE = {
@@ -44,7 +45,9 @@ def orchestrated(home: Path, *, loading: Sequence[str] = GATES) -> Iterator[None
         with temporary_settings(_SAFE):
             yield
         return
+    report("start", 0)
     server.wait()
+    report("start", 1)
     address = {PREFECT_API_URL: server.url, PREFECT_API_AUTH_STRING: server.password}
     try:
         with temporary_settings(_SAFE | address):
