@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 
 NAMES = (
+    "startup",
     "kernel",
     "peers",
     "scale",

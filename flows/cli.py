@@ -6,6 +6,7 @@ first and imports what it runs after that.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
@@ -43,6 +44,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # they print local variables, which may be somebody's data
     epilog="Exit codes: 0 done; 1 a gate failed; 2 bad spec, source or argument; 3 anything else.",
 )
+_GARBAGE = 50_000
+"""Objects made until garbage is looked for: what libraries make while they load is none, and looking takes a tenth."""
 SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help="The release's spec, a YAML file.")]
 SourceOption = Annotated[
     Path | None,
@@ -52,6 +55,7 @@ SourceOption = Annotated[
 
 def main() -> None:
     """Run a command; errors become one message and an exit code, never a traceback."""
+    gc.set_threshold(_GARBAGE)
     try:
         app()
     except PldpError as error:
@@ -91,16 +95,19 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Perturb, estimate, validate and publish one release. The same spec, source and slot resume."""
-    given = given_runner(runner, workers, memory)
-    home = _prepare(home, spec, source, given)
-    spec, source = spec.absolute(), source and source.absolute()
-    from pldp.flows.server import prepared
+    from pldp.flows.server import prepared, start_early
 
+    given = given_runner(runner, workers, memory)
+    with err.status("Reading spec and source …"):
+        start_early(home)
+        home = _prepare(home, spec, source, given)
+    spec, source = spec.absolute(), source and source.absolute()
     with prepared(home):
-        from pldp.flows import release as flow
-        from pldp.flows.progress import shown
-        from pldp.flows.render import show_release
-        from pldp.tasks.results import read_release
+        with err.status("Loading …"):
+            from pldp.flows import release as flow
+            from pldp.flows.progress import shown
+            from pldp.flows.render import show_release
+            from pldp.tasks.results import read_release
 
         with shown(err):
             done = flow.release(spec, home, slot=slot, source=source, wait=wait, runner=given)
@@ -132,15 +139,18 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Compare estimates with the truth. Stays on the vault's side; never publishes."""
-    home = _prepare(home, spec, source, evaluation=True)
-    spec, source = spec.absolute(), source and source.absolute()
-    from pldp.flows.server import prepared
+    from pldp.flows.server import prepared, start_early
 
+    with err.status("Reading spec and source …"):
+        start_early(home)
+        home = _prepare(home, spec, source, evaluation=True)
+    spec, source = spec.absolute(), source and source.absolute()
     with prepared(home):
-        from pldp.flows import evaluate as flow
-        from pldp.flows.progress import shown
-        from pldp.flows.render import show_evaluation
-        from pldp.flows.shown import show_study
+        with err.status("Loading …"):
+            from pldp.flows import evaluate as flow
+            from pldp.flows.progress import shown
+            from pldp.flows.render import show_evaluation
+            from pldp.flows.shown import show_study
 
         with shown(err):
             done = flow.evaluate(spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, source=source)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 
 from prefect.settings import (
@@ -16,6 +18,7 @@ from prefect.settings import (
 )
 
 from pldp.errors import PldpError
+from pldp.flows.progress import report
 from pldp.flows.server import require_reachable, run_server
 
 _SAFE = {
@@ -25,16 +28,26 @@ _SAFE = {
 }
 
 
+GATES = ("pldp.expectations.runner",)
+"""Brings Great Expectations, which takes seconds to import."""
+
+
 @contextmanager
-def orchestrated(home: Path) -> Iterator[None]:
-    """For the block that runs a flow, whether or not Prefect was imported before a server was chosen."""
+def orchestrated(home: Path, *, loading: Sequence[str] = GATES) -> Iterator[None]:
+    """For the block that runs a flow, whether or not Prefect was imported before a server was chosen.
+
+    The modules that it needs late are loaded beside, from the time on in which nothing is done but wait for the server.
+    """
     server = run_server(home)
+    threading.Thread(target=_load, args=(loading,), name="pldp-loading", daemon=True).start()
     if server is None:
         require_reachable()
         with temporary_settings(_SAFE):
             yield
         return
+    report("start", 0)
     server.wait()
+    report("start", 1)
     address = {PREFECT_API_URL: server.url, PREFECT_API_AUTH_STRING: server.password}
     try:
         with temporary_settings(_SAFE | address):
@@ -43,3 +56,9 @@ def orchestrated(home: Path) -> Iterator[None]:
         if server.has_ended and not isinstance(error, PldpError):
             raise server.ended() from None
         raise
+
+
+def _load(modules: Sequence[str]) -> None:
+    for module in modules:
+        with suppress(Exception):  # whoever needs it imports it again, and has the error
+            import_module(module)

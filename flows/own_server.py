@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from pldp.errors import HomeError
+from pldp.flows.template import copy_template
 
 START_SECONDS = 180
 STOP_SECONDS = 30
@@ -36,6 +37,9 @@ _ONE_RUN = {
     # As in Prefect's own temporary servers: what runs report is recorded, and no schedule, page or clean-up runs.
     "PREFECT__SERVER_EPHEMERAL": "1",
     "PREFECT_UI_ENABLED": "false",
+    # Nobody asks for the events of single runs: what they say of runs is recorded by another service.
+    "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_ENABLED": "false",
+    "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED": "false",
     # Block types, which we do not use, cost two seconds of every start.
     "PREFECT_MEMOIZE_BLOCK_AUTO_REGISTRATION": "false",
     "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
@@ -58,9 +62,16 @@ class OwnServer:
         self._answered = self._stopping = False
         self._ended = threading.Event()
         turn = _take_turn(folder)
+        copy_template(self._database(scheduling))
         self._process = self._start(scheduling)
         threading.Thread(target=self._stand_in, name="pldp-server", daemon=True).start()
         threading.Thread(target=self._give_turn, args=(turn,), name="pldp-turn", daemon=True).start()
+
+    def _database(self, scheduling: bool) -> Path:
+        """Where Prefect has its database, unless it is told otherwise."""
+        if scheduling:
+            return self.folder / "schedule.db"
+        return Path(os.environ.get("PREFECT_HOME") or self.folder).expanduser() / "prefect.db"
 
     def _start(self, scheduling: bool) -> subprocess.Popen[bytes]:
         own = {
@@ -71,10 +82,10 @@ class OwnServer:
             "PREFECT_API_URL": self.url,
         }
         if scheduling:
-            own["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = f"sqlite+aiosqlite:///{self.folder / 'schedule.db'}"
+            own["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = f"sqlite+aiosqlite:///{self._database(True)}"
         inherited = {name: value for name, value in os.environ.items() if name != "PREFECT_SERVER_API_BASE_PATH"}
         number = self._socket.fileno()
-        command = [sys.executable, "-P", "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
+        command = [sys.executable, "-P", "-m", "uvicorn", "--factory", "pldp.flows.server_app:create_app"]
         command += ["--fd", str(number), "--log-level", "warning", "--lifespan", "on"]
         with self.log.open("wb") as handle:
             return subprocess.Popen(  # noqa: S603 — this interpreter, and a number

@@ -38,6 +38,16 @@ def tell(remarks: Iterable[str]) -> None:
 
 
 @contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """For the block, a listener gets what flows report."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
 def shown(console: Console) -> Iterator[None]:
     """A bar a stage, for as long as the block runs."""
     columns = (SpinnerColumn(), TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn())
@@ -49,10 +59,9 @@ def shown(console: Console) -> Iterator[None]:
                 started[stage] = int(bars.add_task(stage, total=total))
             bars.update(bars.task_ids[started[stage]], completed=done, total=total)
 
-        token = _listener.set(listen)
         telling = _teller.set(lambda remark: bars.console.print(Text(f"ingest: {remark}"), soft_wrap=True))
         try:
-            yield
+            with listening(listen):
+                yield
         finally:
-            _listener.reset(token)
             _teller.reset(telling)

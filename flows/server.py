@@ -13,13 +13,13 @@ import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pldp.errors import HomeError
 from pldp.flows.own_server import HOST, OwnServer
 from pldp.tasks.failures import FOLDER, say
-from pldp.tasks.home import Home, replace
+from pldp.tasks.home import Home, replace, require_own
 from pldp.tasks.settings import settle
 
 _own: OwnServer | None = None
@@ -52,6 +52,20 @@ def prepared(home: Path, *, runs: bool = True) -> Iterator[None]:
         run_server(home)
     with working_in(home / "prefect"):
         yield
+
+
+def start_early(home: Path) -> None:
+    """While spec and source are still to be read, in a home that was used before: its server starts meanwhile.
+
+    A new home is made only for a spec that is good. What is wrong with a home is told after what is wrong with a spec.
+    """
+    home = home.resolve()
+    if not (home / "prefect").is_dir():
+        return
+    os.umask(0o077)  # as in every home, from the first file on
+    with suppress(HomeError, OSError):
+        require_own(home)
+        run_server(home)
 
 
 @contextmanager

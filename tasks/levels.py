@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import norm
 
 from pldp.errors import RequestError
+from pldp.estimate.distributions import norm
 from pldp.questions.items.levels import Scale
 from pldp.tasks.home import Home
 from pldp.tasks.results import read_release

@@ -1,4 +1,7 @@
-"""How a stage becomes a Prefect task: never cached, never persisted, and with errors that hold no data."""
+"""How a stage becomes a Prefect task: never cached, never persisted, and with errors that hold no data.
+
+Prefect takes a second to import, so it is imported by whoever runs a stage, not by whoever knows one.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ import functools
 import os
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import duckdb
-from prefect import Task, task
-from prefect.cache_policies import NO_CACHE
 
 from pldp.errors import PldpError, StageFailed
 from pldp.tasks.query import FULL, says_full
+
+if TYPE_CHECKING:
+    from prefect import Task
+    from prefect.futures import PrefectFuture
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,13 +58,34 @@ def sentence(stage: str, reason: str) -> str:
     )
 
 
-def stage(*, retries: int = 0) -> Callable[[Callable[P, R]], Task[P, R]]:
+class Stage(Generic[P, R]):
+    """A stage of the pipeline: call or submit it in a flow for a task run, or call its `fn` for the work alone."""
+
+    def __init__(self, function: Callable[P, R], retries: int) -> None:
+        self.fn = guarded(function)
+        self.retries = retries
+
+    @functools.cached_property
+    def task(self) -> Task[P, R]:
+        """The task that Prefect runs."""
+        from prefect import task
+        from prefect.cache_policies import NO_CACHE
+
+        return task(retries=self.retries, retry_delay_seconds=1, cache_policy=NO_CACHE, persist_result=False)(self.fn)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.task(*args, **kwargs)
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> PrefectFuture[R]:
+        """Start a task run beside others, on the flow's task runner."""
+        return self.task.submit(*args, **kwargs)
+
+
+def stage(*, retries: int = 0) -> Callable[[Callable[P, R]], Stage[P, R]]:
     """A task of the pipeline. Retries only where a repeat is harmless: a second draw is a second disclosure."""
 
-    def decorate(function: Callable[P, R]) -> Task[P, R]:
-        return task(retries=retries, retry_delay_seconds=1, cache_policy=NO_CACHE, persist_result=False)(
-            guarded(function)
-        )
+    def decorate(function: Callable[P, R]) -> Stage[P, R]:
+        return Stage(function, retries)
 
     return decorate
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -21,6 +22,8 @@ os.environ.update(
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "GX_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
+        # Servers of tests copy a migrated database too, also where a test has another home folder.
+        "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"),
     }
 )
 

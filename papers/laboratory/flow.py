@@ -47,7 +47,7 @@ def reproduce(names: Sequence[str], data: Path, folder: Path, *, quick: bool, pa
         return _conclude(names, folder)
     for name in names:  # before anything runs
         _fingerprints(paper(name).units(quick), data)
-    with orchestrated(folder):
+    with orchestrated(folder, loading=()):
         return reproduce_flow(list(names), str(data), str(folder), quick)
 
 
@@ -55,7 +55,7 @@ def reproduce(names: Sequence[str], data: Path, folder: Path, *, quick: bool, pa
 def reproduce_flow(names: list[str], data: str, folder: str, quick: bool) -> Reproduced:
     with _workers() as pool:
         for name in names:
-            simulate.with_options(task_run_name=name)(name, Path(data), Path(folder), quick, pool)
+            simulate.task.with_options(task_run_name=name)(name, Path(data), Path(folder), quick, pool)
     return _conclude(names, Path(folder))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 _STEEPEST = 40.0
 
@@ -14,6 +13,8 @@ def chernoff(observed: int, law: tuple[tuple[int, float], ...]) -> float:
     Chernoff: Pr[T ≥ t] ≤ min_s exp(ln E e^{sT} − st). It holds for every number of reports, not only large ones;
     against the normal tail it costs about half a standard error.
     """
+    from scipy.optimize import minimize_scalar  # slow to import, and seldom needed
+
     mean = sum(trials * p for trials, p in law)
     if observed == mean:
         return 1.0

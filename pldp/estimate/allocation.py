@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import brentq
 
 from pldp.channels.protocol import Floats
 
@@ -78,6 +77,8 @@ def optimal_shares(total: float, cells: Sequence[int], variance: Variance = brr_
 
     if weight.size == 1:
         return np.ones(1)
+    from scipy.optimize import brentq  # slow to import, and seldom needed
+
     cheapest = float(np.min(weight + _log_slope(variance, np.full(weight.size, total))))
     dearest = float(np.max(weight + _log_slope(variance, np.full(weight.size, total * _LOWEST_SHARE))))
     log_price = brentq(lambda price: float(spend(price).sum()) - total, cheapest, dearest, xtol=1e-12)

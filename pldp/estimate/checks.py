@@ -7,10 +7,10 @@ what a protocol's `ties` say (docs/methods.md section 8). So nothing here is k Ã
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import chi2
 
 from pldp.channels.protocol import Floats
 from pldp.estimate.combine import Combined, Levels, linear_variance, noise_variances, spread
+from pldp.estimate.distributions import chi2
 from pldp.estimate.postprocess import project_to_simplex
 
 

@@ -11,7 +11,6 @@ from fractions import Fraction
 
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import binom
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 
@@ -25,6 +24,8 @@ def support_tails(counts: Counts, n: int, least: Fraction, most: Fraction) -> Fl
 
     An estimate (c/n − q) / (p − q) above 1 or below 0 has a small one if honest noise cannot explain it.
     """
+    from scipy.stats import binom  # slow to import, and seldom needed
+
     # 1 − p is taken exactly: a double of p near 1 would have lost it.
     above = binom.cdf(n - counts, n, float(1 - most))
     below = binom.cdf(counts, n, float(least))
@@ -34,6 +35,8 @@ def support_tails(counts: Counts, n: int, least: Fraction, most: Fraction) -> Fl
 
 def support_reach(n: int, least: Fraction, most: Fraction, alpha: float) -> tuple[int, int]:
     """The smallest and the largest support that have a tail of at least alpha."""
+    from scipy.stats import binom  # slow to import, and seldom needed
+
     fewest = int(binom.ppf(alpha / 2, n, float(least)))
     return fewest, n - int(binom.ppf(alpha / 2, n, float(1 - most)))
 

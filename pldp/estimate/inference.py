@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
 
 from pldp.channels.protocol import Floats
 from pldp.estimate.checks import homogeneity
@@ -19,6 +18,7 @@ from pldp.estimate.combine import (
     linear_covariance,
     spread,
 )
+from pldp.estimate.distributions import norm
 from pldp.estimate.likelihood import Likelihood
 from pldp.estimate.op import DEFAULT_STEPS, perturbation_method, smallest_maximum
 from pldp.estimate.postprocess import postprocess, project_to_simplex

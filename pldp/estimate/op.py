@@ -7,7 +7,6 @@ evaluation, and a public table or the previous release otherwise. The result is 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
 
 from pldp.channels.protocol import Floats
 
@@ -59,6 +58,8 @@ def descend(projector: Floats, reference: Floats, fitted: Floats, steps: int) ->
 
 def smallest_maximum(estimates: Floats, reference: Floats, sum_to_one: bool = False) -> Floats:
     """`op-exact` (ours): min over weights of the largest error, a linear program with one variable a level."""
+    from scipy.optimize import linprog  # slow to import, and seldom needed
+
     n_levels, n_values = estimates.shape
     cost = np.r_[np.zeros(n_levels), 1.0]
     slack = np.ones((n_values, 1))

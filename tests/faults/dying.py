@@ -24,6 +24,7 @@ _PRELOAD = [
     "pldp.flows.cli",
     "pldp.flows.render",
     "pldp.flows.release",
+    "pldp.flows.histograms",
     "pldp.expectations.gates",
     "pldp.tasks.page",
     "tests.faults.dying",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pldp.flows.cli import main
+from pldp.flows.own_server import OwnServer
 from pldp.flows.release import Released, release
 from tests.people import digests, make_people, world
 
@@ -22,20 +23,31 @@ PATIENCE = 180
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """The URL of a server that in-process flows and commands in other processes share."""
-    given = os.environ.get("PREFECT_API_URL")
-    if given:
-        yield given
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server that in-process flows and commands in other processes share: one as commands start it."""
+    configured = os.environ.get("PREFECT_API_URL")
+    if configured:
+        yield configured
         return
-    from prefect.settings import PREFECT_API_URL
-    from prefect.testing.utilities import prefect_test_harness
+    from prefect.settings import (
+        PREFECT_API_AUTH_STRING,
+        PREFECT_API_URL,
+        PREFECT_SERVER_EPHEMERAL_ENABLED,
+        temporary_settings,
+    )
 
-    with prefect_test_harness(server_startup_timeout=PATIENCE):
-        url = str(PREFECT_API_URL.value())
-        os.environ["PREFECT_API_URL"] = url
-        yield url
-        del os.environ["PREFECT_API_URL"]
+    own = OwnServer(tmp_path_factory.mktemp("server"))
+    shared = {"PREFECT_API_URL": own.url, "PREFECT_API_AUTH_STRING": own.password}
+    try:
+        own.wait()
+        os.environ.update(shared)
+        address = {PREFECT_API_URL: own.url, PREFECT_API_AUTH_STRING: own.password}
+        with temporary_settings(address | {PREFECT_SERVER_EPHEMERAL_ENABLED: False}):
+            yield own.url
+    finally:
+        for name in shared:
+            os.environ.pop(name, None)
+        own.stop()
 
 
 @dataclass(frozen=True)

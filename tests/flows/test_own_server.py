@@ -1,8 +1,9 @@
-"""Servers of runs: two that start at once in a new home, and one elsewhere that does not answer."""
+"""Servers of runs: two that start at once in a new home, the database they get, one elsewhere that does not answer."""
 
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -31,10 +32,39 @@ def start(*command: str, **variables: str) -> subprocess.Popen[str]:
 
 
 def test_two_commands_may_start_at_once_in_a_new_home(tmp_path: Path) -> None:
-    """An evaluation beside a release: both servers made the home's database, and one of them died, without a word."""
-    starting = [start("-c", _START, str(tmp_path)) for _ in range(3)]
+    """An evaluation beside a release: both servers made the home's database, and one of them died, without a word.
+
+    In an empty cache, so that the first of them migrates. It keeps the migrated database for homes to come: empty.
+    """
+    cache, home, next_home = tmp_path / "cache", tmp_path / "home", tmp_path / "next"
+    home.mkdir()
+    next_home.mkdir()
+    starting = [start("-c", _START, str(home), XDG_CACHE_HOME=str(cache)) for _ in range(3)]
     said = [process.communicate(timeout=240)[1] for process in starting]
     assert [process.returncode for process in starting] == [0, 0, 0], said
+    (kept,) = (cache / "pldp").iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    rows = filled(kept)
+    assert list(rows) == ["alembic_version"]
+    connection = sqlite3.connect(kept)
+    connection.execute("CREATE TABLE marker (n)")
+    connection.close()
+    last = start("-c", _START, str(next_home), XDG_CACHE_HOME=str(cache))
+    assert last.communicate(timeout=240)[1] == ""
+    assert last.returncode == 0
+    connection = sqlite3.connect(next_home / "prefect" / "prefect.db")
+    assert connection.execute("SELECT count(*) FROM marker").fetchall() == [(0,)], "it was migrated, not copied"
+    connection.close()
+    assert filled(next_home / "prefect" / "prefect.db")["alembic_version"] == rows["alembic_version"]
+
+
+def filled(database: Path) -> dict[str, list[object]]:
+    """The tables that are not empty."""
+    connection = sqlite3.connect(database)
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    rows = {name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}  # noqa: S608 — its own
+    connection.close()
+    return {name: found for name, found in rows.items() if found}
 
 
 def test_a_configured_server_that_does_not_answer_is_named(tmp_path: Path) -> None:

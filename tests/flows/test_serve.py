@@ -223,7 +223,7 @@ def test_a_home_is_served_once(serving: Serving) -> None:
 def test_it_stops_and_leaves_nothing_running(serving: Serving) -> None:
     """Last of its module: it ends the serve that the others share."""
     children = psutil.Process(serving.process.pid).children(recursive=True)
-    assert any("prefect.server.api.server:create_app" in child.cmdline() for child in children)
+    assert any("pldp.flows.server_app:create_app" in child.cmdline() for child in children)
     serving.process.send_signal(signal.SIGTERM)
     assert serving.process.wait(timeout=PATIENCE) == 0
     assert not (serving.home / "prefect" / "password").exists()

@@ -8,14 +8,13 @@ from typing import Any
 
 import duckdb
 import pytest
-from prefect import Task
 from prefect.cache_policies import NO_CACHE
 
 from pldp.errors import PldpError, SourceError, StageFailed
 from pldp.tasks import collect, combine, count, estimate, ingest, perturb, publish, truth, validate
-from pldp.tasks.stage import guarded, stage
+from pldp.tasks.stage import Stage, guarded, stage
 
-STAGES: dict[str, Task[..., Any]] = {
+STAGES: dict[str, Stage[..., Any]] = {
     "ingest": ingest.ingest,
     "perturb": perturb.perturb,
     "collect": collect.collect,
@@ -30,7 +29,7 @@ STAGES: dict[str, Task[..., Any]] = {
 
 @pytest.mark.parametrize("name", STAGES)
 def test_no_stage_is_cached_or_persisted(name: str) -> None:
-    task = STAGES[name]
+    task = STAGES[name].task
     assert task.cache_policy == NO_CACHE
     assert task.persist_result is False
     assert task.name == name
@@ -38,7 +37,7 @@ def test_no_stage_is_cached_or_persisted(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ingest", "perturb", "collect", "true_counts"])
 def test_what_draws_or_reads_raw_values_is_never_retried(name: str) -> None:
-    assert STAGES[name].retries == 0
+    assert STAGES[name].task.retries == 0
 
 
 @guarded
@@ -90,4 +89,4 @@ def test_a_stage_is_the_function_behind_it() -> None:
         return a + b
 
     assert add.fn(2, b=3) == 5
-    assert add.retries == 2
+    assert add.task.retries == 2

@@ -163,11 +163,6 @@ class AggregatesSpec(Model):
         return Wording(self.title, self.description, self.labels or {})
 
     @property
-    def wording(self) -> Wording:
-        """What it says for readers alone."""
-        return Wording(self.title, self.description, self.labels or {})
-
-    @property
     def cap(self) -> int | None:
         """How many occurrences of an item count; None where the unit is one occurrence."""
         return self.count.cap if isinstance(self.count, Cap) else None

@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
+from pldp.estimate.distributions import norm
 from pldp.questions.aggregates.catalogue import Units
 from pldp.questions.aggregates.objectives import Floats
 from pldp.questions.aggregates.release import Mechanism

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import norm
 
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.combine import Combined, spread
+from pldp.estimate.distributions import norm
 from pldp.estimate.hidden import Estimate, auem, draw_hidden, level_shares, self_calibrated
 from pldp.estimate.inference import REPEATS, Histogram, Recipe, interval
 from pldp.estimate.likelihood import Blocks

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import norm
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.checks import homogeneity, unbiasedness
 from pldp.estimate.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
 from pldp.estimate.comparators import apldp, apldp_protocols, rcf, uniform_protocol
+from pldp.estimate.distributions import norm
 from pldp.estimate.inference import Recipe, apply
 from pldp.estimate.postprocess import postprocess
 from pldp.estimate.simulate import draw_levels, draw_support

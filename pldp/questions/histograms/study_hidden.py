@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from scipy.stats import norm
 
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats
 from pldp.estimate.combine import combine_linear, estimate_levels
 from pldp.estimate.comparators import draw_ppda, pbp, ppda, uniform_protocol
+from pldp.estimate.distributions import norm
 from pldp.estimate.hidden import Estimate, auem, draw_hidden, self_calibrated
 from pldp.estimate.inference import Recipe
 from pldp.estimate.likelihood import MOST_VALUES, table_blocks

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from pldp.channels.exact import SCALE, exp_below
 from pldp.questions.items.levels import Floats
@@ -178,6 +177,8 @@ def _alike(wish: Wish, x: int, z: int) -> bool:
 
 def _search(wish: Wish) -> list[tuple[Floats, Floats]]:
     """Local optima from several starts, the best first, as redraw and mass of every value."""
+    from scipy.optimize import minimize  # slow to import, and seldom needed
+
     classes = _Classes.of(wish)
     c = len(classes.sizes)
     scale = classes.error(*_start(classes, np.zeros(c)))

@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
+from pldp.estimate.distributions import norm
 from pldp.questions.items.index import Index
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.pooling import Weigh, alone, pool

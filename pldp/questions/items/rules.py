@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
+from pldp.estimate.distributions import norm
 from pldp.questions.items.index import Index
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.mining import EstimatedSets, Group, Responses, Search

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
 
 from pldp.channels.protocol import Counts
+from pldp.estimate.distributions import norm
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.mining import EstimatedSets, Search, judge
 from pldp.questions.items.pooling import pool, weigher

@@ -221,11 +221,6 @@ class ItemsSpec(Model):
         return Wording(self.title, self.description, {}, {"": self.labels or {}})
 
     @property
-    def wording(self) -> Wording:
-        """What it says for readers alone."""
-        return Wording(self.title, self.description, {}, {"": self.labels or {}})
-
-    @property
     def bound(self) -> Fraction:
         return self.budget.bound or self.budget.total
 

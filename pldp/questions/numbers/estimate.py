@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import t
 
 from pldp.channels.numeric.domain import Floats
 from pldp.channels.numeric.window import GRID_BITS
+from pldp.estimate.distributions import t
 from pldp.estimate.inference import Recipe
 from pldp.questions.numbers.histogram import estimate_histogram
 from pldp.questions.numbers.means import Groups, Mean, agreement, estimate_groups

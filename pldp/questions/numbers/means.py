@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2, t
 
 from pldp.channels.numeric.domain import Bounds, Floats
 from pldp.channels.numeric.mechanism import NumericMechanism, Tally, report_squares, report_sum
+from pldp.estimate.distributions import chi2, t
 
 ESTIMATORS = ("scaled", "reports", "inverse-variance")
 

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm
 
 from pldp.channels.numeric.domain import Floats
+from pldp.estimate.distributions import norm
 
 _POINTS = 16  # of the search grid in each bin
 

@@ -1,0 +1,146 @@
+"""Starting: what a command imports, and the server that starts before the spec is read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pldp.errors import HomeError
+from pldp.flows import orchestration, server
+from pldp.flows.progress import listening
+from tests.flows.conftest import PATIENCE, Finished
+from tests.people import world
+
+HEAVY = ("great_expectations", "prefect", "altair", "scipy.stats", "scipy", "polars", "duckdb", "numpy", "pydantic")
+_LOADED = """
+import sys
+from pldp.flows.cli import main
+sys.argv = ["pldp", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print("loaded:", *(name for name in {heavy} if name in sys.modules))
+"""
+
+
+def loaded(*words: object) -> set[str]:
+    """The heavy libraries that a command imports."""
+    command = [sys.executable, "-c", _LOADED.format(heavy=HEAVY), *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    return set(done.stdout.splitlines()[-1].removeprefix("loaded:").split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["release", "--help"]])
+def test_help_loads_nothing(words: list[str]) -> None:
+    assert loaded(*words) <= ({"pydantic"} if words != ["--help"] else set())  # Typer reads options with it
+
+
+def test_a_plan_loads_no_orchestration_and_no_gates(tmp_path: Path) -> None:
+    assert loaded("plan", world(tmp_path)).isdisjoint({"great_expectations", "prefect", "altair", "scipy.stats"})
+
+
+def test_a_look_at_a_release_loads_only_what_reads_it(finished: Finished) -> None:
+    found = loaded("show", finished.done.release_id, "--home", finished.home)
+    assert found.isdisjoint({"great_expectations", "prefect", "altair", "scipy"})
+    assert "duckdb" in found, "this test can fail"
+
+
+def release(spec: Path, home: Path) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-P", "-m", "pldp.flows.cli", "release", str(spec), "--home", str(home)]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT", "PLDP"))}
+    return subprocess.run(words, env=kept, capture_output=True, text=True, check=False, timeout=PATIENCE)
+
+
+def working_in(folder: Path) -> list[int]:
+    """Processes that have this working folder."""
+    return [process.pid for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == str(folder)]
+
+
+def test_a_bad_spec_ends_the_server_of_a_used_home(tmp_path: Path) -> None:
+    """It was started before the spec was read, and must be gone with the command."""
+    spec, home = world(tmp_path, budget={"total": -1}), tmp_path / "home"
+    (home / "prefect").mkdir(parents=True, mode=0o700)
+    done = release(spec, home)
+    assert done.returncode == 2
+    assert "budget" in done.stderr
+    assert (home / "prefect" / "run.log").exists(), "no server was started"
+    assert (home / "prefect" / "run.log").stat().st_mode & 0o077 == 0
+    assert working_in(home / "prefect") == []
+    assert sorted(path.name for path in home.iterdir()) == ["prefect"]
+
+
+def test_a_bad_spec_makes_no_home(tmp_path: Path) -> None:
+    spec = world(tmp_path, budget={"total": -1})
+    done = release(spec, tmp_path / "home")
+    assert done.returncode == 2
+    assert not (tmp_path / "home").exists()
+
+
+def test_only_a_used_home_has_an_early_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Path] = []
+    monkeypatch.setattr(server, "run_server", started.append)
+    server.start_early(tmp_path / "home")
+    assert started == []
+    assert not (tmp_path / "home").exists()
+    (tmp_path / "home" / "prefect").mkdir(parents=True)
+    server.start_early(tmp_path / "home")
+    assert started == [tmp_path / "home"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user too")
+@pytest.mark.parametrize("owned", [".", "prefect"])
+def test_a_home_of_another_user_has_none(owned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefect would take from there which server to obey. That it is another's is told after the spec was read."""
+    home = tmp_path / "home"
+    (home / "prefect").mkdir(parents=True)
+    os.chown(home / owned, 65534, 65534)
+    monkeypatch.setattr(server, "OwnServer", lambda folder: pytest.fail("a server was started"))
+    monkeypatch.setattr(server, "_own", None)
+    for name in [name for name in os.environ if name.startswith("PREFECT_")]:
+        monkeypatch.delenv(name)
+    server.start_early(home)
+
+
+def test_what_is_wrong_with_a_home_is_told_in_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(home: Path) -> None:
+        raise HomeError("not now")
+
+    (tmp_path / "prefect").mkdir()
+    monkeypatch.setattr(server, "run_server", refused)
+    server.start_early(tmp_path)
+
+
+def test_gates_are_loaded_while_the_server_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the wait is reported. A module that does not load is left to whoever needs it."""
+    order: list[str] = []
+
+    loaded_gates = threading.Event()
+
+    class Starting:
+        url, password, has_ended = "http://127.0.0.1:9/api", "pldp:x", False
+
+        def wait(self) -> None:
+            assert loaded_gates.wait(PATIENCE)
+            order.append("answered")
+
+    def load(module: str) -> None:
+        order.append(module)
+        loaded_gates.set()
+        raise ImportError
+
+    monkeypatch.setattr(orchestration, "run_server", lambda home: Starting())
+    monkeypatch.setattr(orchestration, "import_module", load)
+    reported: list[tuple[str, int]] = []
+    with (
+        listening(lambda stage, done, total: reported.append((stage, done))),
+        orchestration.orchestrated(tmp_path, loading=["gates"]),
+    ):
+        order.append("flow")
+    assert order == ["gates", "answered", "flow"]
+    assert reported == [("start", 0), ("start", 1)]
