@@ -117,7 +117,7 @@ def _combine(run: Run, ingested: Ingested, tallies: Mapping[str, Any], reference
                 stored = StoredReports(run, question, ingested.partitions, reference, spread)
                 estimates[method] = guarded(question.combine)(method, tallies, stored)
             else:
-                task = combine.with_options(name=TASKS.get(method, method))
+                task = combine.named(TASKS.get(method, method))
                 estimates[method] = task(run, number, method, tallies, ingested.partitions, reference)
             report("estimate", len(results) + len(estimates), steps)
         results.append(guarded(question.conclude)(tallies, estimates))

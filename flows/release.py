@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +30,8 @@ from pldp.tasks.vaults import forget_vault, leaving_nothing, settle_vault, sweep
 from pldp.tasks.wording import keep_wording, stated_wording
 
 MANUAL = "manual"
+_opened: ContextVar[tuple[SpecFile, Run] | None] = ContextVar("opened", default=None)
+"""The spec and run that `release` has looked at: a flow's parameters are paths, and nothing is loaded twice."""
 ARTIFACT_ROWS = 1000
 """Rows of a table that the orchestration's database is given; the results have all."""
 
@@ -61,8 +64,12 @@ def release(
         found = _finished(run, file, page.fn)
         if found is not None:
             return found
-        with orchestrated(home):
-            return release_flow(str(spec_path), str(home), slot, None if source is None else str(source), runner)
+        token = _opened.set((file, run))
+        try:
+            with orchestrated(home):
+                return release_flow(str(spec_path), str(home), slot, None if source is None else str(source), runner)
+        finally:
+            _opened.reset(token)
 
 
 @flow(name="release", task_runner=threads(), persist_result=False, validate_parameters=False)
@@ -70,11 +77,14 @@ def release_flow(
     spec_path: str, home: str, slot: str = MANUAL, source: str | None = None, runner: Given = None
 ) -> Released:
     """The way of the data. Parameters are paths and names: they end up in the orchestration database."""
-    file = load_spec(Path(spec_path), None if source is None else Path(source), runner)
-    run = open_run(Home(Path(home)), file, slot)
-    found = _finished(run, file, page)
-    if found is not None:
-        return found
+    opened = _opened.get()
+    if opened is None:  # called as a flow, by a schedule or in somebody's own
+        file = load_spec(Path(spec_path), None if source is None else Path(source), runner)
+        opened = file, open_run(Home(Path(home)), file, slot)
+        finished = _finished(opened[1], file, page)
+        if finished is not None:
+            return finished
+    file, run = opened
     sweep_vaults(run)
     with running_on(file.spec.runner, run):
         report("ingest", 0)

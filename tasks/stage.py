@@ -64,6 +64,7 @@ class Stage(Generic[P, R]):
     def __init__(self, function: Callable[P, R], retries: int) -> None:
         self.fn = guarded(function)
         self.retries = retries
+        self.name = function.__name__
 
     @functools.cached_property
     def task(self) -> Task[P, R]:
@@ -71,10 +72,17 @@ class Stage(Generic[P, R]):
         from prefect import task
         from prefect.cache_policies import NO_CACHE
 
-        return task(retries=self.retries, retry_delay_seconds=1, cache_policy=NO_CACHE, persist_result=False)(self.fn)
+        options: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False, "retry_delay_seconds": 1}
+        return task(name=self.name, retries=self.retries, **options)(self.fn)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.task(*args, **kwargs)
+
+    def named(self, name: str) -> Stage[P, R]:
+        """The same stage under a name of its own in the orchestration; its function is found by its module all the same."""
+        other: Stage[P, R] = Stage.__new__(Stage)
+        other.fn, other.retries, other.name = self.fn, self.retries, name
+        return other
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> PrefectFuture[R]:
         """Start a task run beside others, on the flow's task runner."""
