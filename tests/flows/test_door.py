@@ -16,7 +16,7 @@ from pldp.errors import GateFailed, RequestError, SpecError
 from tests.people import SPEC, digests, make_people
 
 HEAVY = ("prefect", "great_expectations", "duckdb", "polars", "pandas", "dask", "scipy", "numpy")
-SECRET = "canary-7f3a"
+SECRET = "canary-7f3a"  # noqa: S105
 
 
 def spec_of(**sections: Any) -> dict[str, Any]:
