@@ -13,6 +13,7 @@ NAMES = (
     "startup",
     "kernel",
     "peers",
+    "ingest",
     "scale",
     "runners",
     "rest",
