@@ -12,7 +12,7 @@ import duckdb
 from pldp.errors import SourceError
 from pldp.tasks.inbox import NOTHING as NOTHING_PUBLISHED
 from pldp.tasks.people import NOTHING as NOTHING_PERTURBED
-from pldp.tasks.specfile import NOTHING
+from pldp.tasks.specerrors import NOTHING
 from pldp.tasks.textfile import TextFile
 
 _SHOWN = 50
