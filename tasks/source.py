@@ -75,18 +75,20 @@ def _weights(spec: Spec) -> list[Cell]:
 
 
 def _level_columns(spec: Spec) -> tuple[str, ...]:
-    """The columns that hold choices: one for all, one per category, or none."""
+    """The columns that hold choices: one for all, one per category and number, or none."""
     column = spec.levels.column
     if isinstance(column, dict):
-        return tuple(column[category.name] for category in spec.categories)
+        return tuple(column[attribute.name] for attribute in (*spec.categories, *spec.number_attributes))
     return () if column is None else (column,)
 
 
 def _levels(spec: Spec) -> tuple[tuple[int, ...], ...]:
-    """The choices that rule each attribute: a cross-tab tells of all its parts, so the strictest of theirs."""
+    """The choices that rule each histogram, then each number: a cross-tab tells of all its parts, so the strictest of
+    theirs."""
     if not isinstance(spec.levels.column, dict):
         return ((0,) if spec.levels.column is not None else (),)
-    return tuple(tuple(spec.categories.index(part) for part in spec.parts(a)) for a in spec.published)
+    histograms = (tuple(spec.categories.index(part) for part in spec.parts(a)) for a in spec.published)
+    return (*histograms, *((len(spec.categories) + i,) for i in range(len(spec.number_attributes))))
 
 
 def described_people(file: SpecFile) -> People:
