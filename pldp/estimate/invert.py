@@ -1,0 +1,140 @@
+"""Intervals of linear estimates by inverting a test whose weights, noise and law are those of the hypothesis.
+
+For every share f that might be true: combine the levels with the weights that are best at f, and accept f if the
+result lies within a reach h(f) of f. The weights do not depend on the data, so each test is valid as it stands:
+no pilot, no estimated noise. They do not depend on the value either, so one table of hypotheses serves all cells of an
+attribute and all repetitions of a study; inverting it is one matrix product.
+
+h(f) is se·cv(B/se) where reports are many, and the exact quantile of the law (`law`) where one report moves the
+estimate by more than 0.08 of its standard error. With Γ > 1 it is the largest over the worst tilts (`guarded`). Near
+0 and 1, where estimates beyond the bound speak for the bound, h is longer towards it and shorter away from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.estimate.critical import CONFIDENCE, boundary_ratio, reach
+from pldp.estimate.guarded import Noise, guarded_weights, tilted_moments, worst_tilt
+from pldp.estimate.law import PAD, STEP, Channels, coarseness, distribution, standard_law
+from pldp.estimate.score import Interval
+
+COARSE = 0.08
+"""Steps of one report, in standard errors, from which on the exact law is used."""
+_WHOLE = 24  # hypotheses of 0, 1, 2 … holders before the grid widens
+_WIDER = 48
+_LEAST_HOLDERS = 3.0  # weights are made for at least so many: with none, levels would not count as different people
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is tested: `share` (hypothesis,) rising, `weights` (hypothesis, level), and how far below or above the
+    share the combined estimate may fall, (hypothesis,)."""
+
+    share: Floats
+    weights: Floats
+    below: Floats
+    above: Floats
+    n: int
+    exact: int
+    """How many hypotheses were judged by the exact law."""
+
+
+def hypotheses(n: int) -> Counts:
+    """Numbers of holders to test: all small ones, then wider steps; the same from the other end."""
+    half = np.unique(np.rint(np.append(np.arange(_WHOLE), np.geomspace(_WHOLE, max(n / 2, _WHOLE), _WIDER))))
+    low = half[half <= n / 2].astype(np.int64)
+    found: Counts = np.unique(np.append(low, n - low))
+    return found
+
+
+def hypothesis_table(
+    method: str,
+    n: Counts,
+    protocols: tuple[PureProtocol, ...],
+    *,
+    gamma: float = 1.0,
+    confidence: float = CONFIDENCE,
+) -> Table:
+    """The tests of one attribute by `sum`, `oc`, `oc+` or `guarded`; levels that nobody chose must have been dropped."""
+    total = int(n.sum())
+    holders = hypotheses(total)
+    share = holders / total
+    noise, channels = Noise.of(protocols), Channels.of(n, protocols)
+    edge = min(_LEAST_HOLDERS / total, 0.5)
+    weights = _weights(method, n, noise, np.clip(share, edge, 1 - edge), gamma, confidence)
+    _, plain = tilted_moments(weights, n, noise, share)
+    error = np.sqrt(np.maximum(plain, 1e-300))
+    below, above = (boundary_ratio(distance / error, confidence) for distance in (share, 1 - share))
+    coarse = np.flatnonzero(coarseness(channels, weights, share) > COARSE)
+    width = np.zeros(share.size)
+    for tilt in _tilts(weights, n, noise, share, gamma if method == "guarded" else 1.0):
+        bias, variance = tilted_moments(weights, n, noise, share, tilt)
+        error = np.sqrt(np.maximum(variance, 0.0))
+        least = reach(bias, error, below, above, confidence=confidence)
+        if coarse.size:
+            law = standard_law(channels, weights[:, coarse], holders[coarse], tilt[:, coarse])
+            parts = (bias[coarse], error[coarse], below[coarse], above[coarse])
+            least[coarse] = reach(*parts, distribution(law), STEP, confidence) + PAD * error[coarse]
+        width = np.maximum(width, least)
+    return Table(share, weights.T, below * width, above * width, total, coarse.size)
+
+
+def _weights(method: str, n: Counts, noise: Noise, share: Floats, gamma: float, confidence: float) -> Floats:
+    """(level, hypothesis)"""
+    sizes = n[:, None].astype(np.float64)
+    match method:
+        case "sum":
+            raw = np.broadcast_to(sizes, (n.size, share.size))
+        case "oc":
+            raw = sizes / noise.at(share)
+        case "oc+":
+            return guarded_weights(n, noise, share, 1.0, confidence)
+        case "guarded":
+            return guarded_weights(n, noise, share, gamma, confidence)
+        case _:
+            raise ValueError(f"{method!r} is not one of sum, oc, oc+, guarded")
+    return np.asarray(raw / raw.sum(axis=0))
+
+
+def _tilts(weights: Floats, n: Counts, noise: Noise, share: Floats, gamma: float) -> list[Floats]:
+    """The tilts that bias upwards and downwards and the noisiest one; none at Γ = 1."""
+    shares = n / n.sum()
+    relative = weights / shares[:, None]
+    if gamma == 1:
+        return [np.ones_like(weights)]
+    loudest = relative**2 * (noise.own - noise.other)[:, None]
+    return [worst_tilt(direction, shares, share, gamma) for direction in (relative, -relative, loudest)]
+
+
+def invert_table(table: Table, frequencies: Floats, estimate: Floats) -> Interval:
+    """Ends of the accepted shares, (…, value); `frequencies` are the levels' estimates, (…, level, value).
+
+    With D(f) the combined estimate minus f, the low end is the first f with D ≤ above, the high end the last with
+    D ≥ −below: interpolated between hypotheses, and whole people where neighbours differ by one person. The published `estimate`,
+    cut to [0, 1], is always inside.
+    """
+    away = np.swapaxes(frequencies, -1, -2) @ table.weights.T - table.share
+    # Not quite zero: a law without spread is compared up to rounding.
+    room_above, room_below = table.above + 1e-12 - away, table.below + 1e-12 + away
+    last = table.share.size - 1
+    first = np.where((room_above >= 0).any(axis=-1), (room_above >= 0).argmax(axis=-1), last)
+    final = np.where((room_below >= 0).any(axis=-1), last - (room_below >= 0)[..., ::-1].argmax(axis=-1), 0)
+    low = _crossing(table, room_above, first, first - 1)
+    high = _crossing(table, room_below, final, final + 1)
+    inside = np.clip(estimate, 0, 1)
+    # Between two whole numbers of people nothing may be accepted: then both are ends.
+    return Interval(np.minimum(np.minimum(low, high), inside), np.maximum(np.maximum(low, high), inside))
+
+
+def _crossing(table: Table, margin: Floats, accepted: Counts, rejected: Counts) -> Floats:
+    """The share where the margin crosses zero, between an accepted hypothesis and its rejected neighbour."""
+    outside = np.clip(rejected, 0, table.share.size - 1)
+    at, beyond = (np.take_along_axis(margin, index[..., None], axis=-1)[..., 0] for index in (accepted, outside))
+    part = np.where(beyond < 0, np.maximum(at, 0) / np.maximum(np.maximum(at, 0) - beyond, 1e-300), 0.0)
+    gap = table.share[outside] - table.share[accepted]
+    part = np.where(np.abs(gap) * table.n <= 1.5, 0.0, part)
+    return np.asarray(table.share[accepted] + part * gap)
