@@ -52,7 +52,7 @@ class Noise:
 def ratio_bounds(frequency: Floats, gamma: float) -> tuple[Floats, Floats]:
     """(L, U) of f_τ/f; where f is 0 or 1 there is nothing to tilt."""
     f = np.clip(frequency, 0, 1)
-    safe = np.maximum(f, 1e-300)
+    safe = np.where(f > 0, f, 1.0)
     upper = np.clip(np.minimum(gamma, (1 - (1 - f) / gamma) / safe), 1, None)
     lower = np.clip(np.maximum(1 / gamma, (1 - (1 - f) * gamma) / safe), 0, 1)
     whole = (f <= 0) | (f >= 1)
@@ -149,9 +149,7 @@ class Path:
         return back
 
 
-def guarded_weights(
-    n: Counts, noise: Noise, frequency: Floats, gamma: float, confidence: float = CONFIDENCE
-) -> Floats:
+def guarded_weights(n: Counts, noise: Noise, frequency: Floats, gamma: float, confidence: float = CONFIDENCE) -> Floats:
     """Weights, (…, level, cell), whose bias-aware half-width at this `frequency` is shortest; `oc+` at Γ = 1.
 
     The half-width is convex along the path (tests/pldp/test_guarded.py), so golden sections find its least. Along the

@@ -59,7 +59,10 @@ def hypothesis_table(
     gamma: float = 1.0,
     confidence: float = CONFIDENCE,
 ) -> Table:
-    """The tests of one attribute by `sum`, `oc`, `oc+` or `guarded`; levels that nobody chose must have been dropped."""
+    """The tests of one attribute by `sum`, `oc`, `oc+` or `guarded`; levels that nobody chose must have dropped out.
+
+    Γ matters to `guarded` and to `sum`, whose noise depends on where the holders are; `oc` and `oc+` assume Γ = 1.
+    """
     total = int(n.sum())
     holders = hypotheses(total)
     share = holders / total
@@ -71,7 +74,7 @@ def hypothesis_table(
     below, above = (boundary_ratio(distance / error, confidence) for distance in (share, 1 - share))
     coarse = np.flatnonzero(coarseness(channels, weights, share) > COARSE)
     width = np.zeros(share.size)
-    for tilt in _tilts(weights, n, noise, share, gamma if method == "guarded" else 1.0):
+    for tilt in _tilts(weights, n, noise, share, gamma if method in ("guarded", "sum") else 1.0):
         bias, variance = tilted_moments(weights, n, noise, share, tilt)
         error = np.sqrt(np.maximum(variance, 0.0))
         least = reach(bias, error, below, above, confidence=confidence)
@@ -107,15 +110,17 @@ def _tilts(weights: Floats, n: Counts, noise: Noise, share: Floats, gamma: float
     if gamma == 1:
         return [np.ones_like(weights)]
     loudest = relative**2 * (noise.own - noise.other)[:, None]
-    return [worst_tilt(direction, shares, share, gamma) for direction in (relative, -relative, loudest)]
+    uneven = np.ptp(relative, axis=0).max() > 1e-9
+    directions = (relative, -relative, loudest) if uneven else (loudest,)
+    return [worst_tilt(direction, shares, share, gamma) for direction in directions]
 
 
-def invert_table(table: Table, frequencies: Floats, estimate: Floats) -> Interval:
+def invert_table(table: Table, frequencies: Floats, estimate: Floats | None = None) -> Interval:
     """Ends of the accepted shares, (…, value); `frequencies` are the levels' estimates, (…, level, value).
 
     With D(f) the combined estimate minus f, the low end is the first f with D ≤ above, the high end the last with
-    D ≥ −below: interpolated between hypotheses, and whole people where neighbours differ by one person. The published `estimate`,
-    cut to [0, 1], is always inside.
+    D ≥ −below: interpolated between hypotheses, and whole people where neighbours differ by one person. The published
+    `estimate`, where there is one, is always inside, cut to [0, 1].
     """
     away = np.swapaxes(frequencies, -1, -2) @ table.weights.T - table.share
     # Not quite zero: a law without spread is compared up to rounding.
@@ -125,9 +130,12 @@ def invert_table(table: Table, frequencies: Floats, estimate: Floats) -> Interva
     final = np.where((room_below >= 0).any(axis=-1), last - (room_below >= 0)[..., ::-1].argmax(axis=-1), 0)
     low = _crossing(table, room_above, first, first - 1)
     high = _crossing(table, room_below, final, final + 1)
-    inside = np.clip(estimate, 0, 1)
     # Between two whole numbers of people nothing may be accepted: then both are ends.
-    return Interval(np.minimum(np.minimum(low, high), inside), np.maximum(np.maximum(low, high), inside))
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    if estimate is None:
+        return Interval(low, high)
+    inside = np.clip(estimate, 0, 1)
+    return Interval(np.minimum(low, inside), np.maximum(high, inside))
 
 
 def _crossing(table: Table, margin: Floats, accepted: Counts, rejected: Counts) -> Floats:

@@ -9,7 +9,8 @@ every one of N holders at level τ with probability π_τ ρ_τ, the characteris
 
 and a Fourier transform gives the law (docs/intervals.md). Holders are dealt with replacement here; the variance is
 therefore put right afterwards, by stretching the standardised law. Where most people hold the value the roles of
-holders and others are exchanged.
+holders and others are exchanged. Where neither are few, everybody at level τ is a holder with the share f_τ, and the
+law is that of T − N/n: (Π_τ [(1 − f_τ) g_τ + f_τ e^{−is/n} h_τ]^{n_τ}).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 
@@ -25,11 +27,17 @@ POINTS = 1 << 12
 REACH = 12.0
 """Standard deviations on either side that the transform sees; what lies beyond wraps around."""
 STEP = 2 * REACH / POINTS
-_SMEAR = 1.0  # steps by which every atom is smeared, so that the transform does not ring
-PAD = 2.5 * _SMEAR * STEP
+_SMEAR = 1.5  # steps by which every atom is smeared, so that the transform does not ring
+PAD = 2 * _SMEAR * STEP
 """To add to a quantile, so that it holds the whole atom it falls on."""
 
+FEW = 0.05
+"""Up to this share, of holders or of others, they are dealt out to the levels; beyond, everybody is drawn."""
+
 Distribution = Callable[[Floats], Floats]
+Complexes = NDArray[np.complex128]
+_FREQUENCY = 2 * np.pi * np.arange(POINTS // 2 + 1) / (POINTS * STEP)
+_SMEARED = np.exp(-((_FREQUENCY * STEP * _SMEAR) ** 2) / 2 + 1j * _FREQUENCY * REACH)
 
 
 @dataclass(frozen=True)
@@ -47,8 +55,9 @@ class Channels:
         return cls(n, parts[:, 0], parts[:, 1], parts[:, 2])
 
     def steps(self, weights: Floats) -> Floats:
-        """u_τ: how far one report moves the estimate, `weights` being (level, hypothesis)."""
-        return weights / (self.n * self.gap)[:, None]
+        """u_τ: how far one report moves the estimate, `weights` being (level,) or (level, hypothesis)."""
+        unit = self.n * self.gap
+        return weights / (unit if weights.ndim == 1 else unit[:, None])
 
 
 def coarseness(channels: Channels, weights: Floats, share: Floats) -> Floats:
@@ -70,43 +79,75 @@ def standard_law(channels: Channels, weights: Floats, holders: Counts, tilt: Flo
     `weights` and `tilt` are (level, hypothesis), `holders` (hypothesis,) whole numbers. A law without any spread has
     everything in the middle.
     """
-    n, total = channels.n.astype(np.float64), float(channels.n.sum())
+    laws = np.zeros((holders.size, POINTS))
+    total = float(channels.n.sum())
     share = holders / total
-    most = share > 0.5
-    few = np.where(most, total - holders, holders)
-    held = np.clip(share * tilt, 0, 1)
-    where = np.where(most, 1 - held, held) * n[:, None]
-    mass = where.sum(axis=0)
-    where = np.where(mass > 0, where / np.where(mass > 0, mass, 1), (n / total)[:, None])
-    p, q = channels.p[:, None], channels.q[:, None]
-    usual, rare = np.where(most, p, q), np.where(most, q, p)
-    step = channels.steps(weights)
-    # Per rare person at τ: mean and variance of what replacing a usual one adds.
-    extra = step * (rare - usual)
-    mean_extra = (where * extra).sum(axis=0)
-    spread = step**2 * (rare * (1 - rare) - usual * (1 - usual))
-    variance = (n[:, None] * step**2 * usual * (1 - usual)).sum(axis=0)
-    variance += few * ((where * (spread + extra**2)).sum(axis=0) - mean_extra**2)
-    deviation = np.sqrt(np.maximum(variance, 0))
-    flat = deviation <= 1e-9 * step.max(axis=0)
-    scale = step / np.where(flat, 1.0, deviation)
-    laws = np.empty((holders.size, POINTS))
-    frequency = 2 * np.pi * np.arange(POINTS // 2 + 1) / (POINTS * STEP)
-    smear = np.exp(-((frequency * STEP * _SMEAR) ** 2) / 2 + 1j * frequency * REACH)
     for i in range(holders.size):
-        size, chance, other = (part[:, i : i + 1] for part in (scale, usual, rare))
-        cosine, sine = np.cos(frequency * size) - 1, np.sin(frequency * size)
-        # ln(1 + q(e^{iθ} − 1)) in polar form, several times faster than a complex logarithm.
-        real, imaginary = 1 + chance * cosine, chance * sine
-        modulus = np.log1p(2 * chance * (1 - chance) * cosine) / 2
-        log = (n[:, None] * (modulus + 1j * np.arctan2(imaginary, real))).sum(axis=0)
-        odds = (1 + other * (cosine + 1j * sine)) / (real + 1j * imaginary)
-        log += few[i] * np.log((where[:, i : i + 1] * odds).sum(axis=0))
-        centre = (n[:, None] * size * chance).sum() + few[i] * mean_extra[i] / (1.0 if flat[i] else deviation[i])
-        laws[i] = np.fft.irfft(np.conj(np.exp(log - 1j * frequency * centre) * smear), POINTS)
-    laws[flat] = 0.0
-    laws[flat, POINTS // 2] = 1.0
+        held = np.clip(share[i] * tilt[:, i], 0, 1)
+        step = np.asarray(channels.steps(weights[:, i]), dtype=np.float64)
+        if min(share[i], 1 - share[i]) <= FEW:
+            logarithm, deviation = _dealt(channels, step, held, share[i])
+        else:
+            logarithm, deviation = _independent(channels, step, held)
+        if deviation <= 1e-9 * step.max():
+            laws[i, POINTS // 2] = 1.0
+            continue
+        laws[i] = np.fft.irfft(np.conj(np.exp(logarithm(np.asarray(_FREQUENCY / deviation))) * _SMEARED), POINTS)
     return np.maximum(laws, 0.0)
+
+
+def _dealt(channels: Channels, step: Floats, held: Floats, share: float) -> tuple[Callable[[Floats], Complexes], float]:
+    """ln E e^{is(T − E T)} and the deviation, the rare ones (holders, or the others) dealt out one by one."""
+    most = share > 0.5
+    n = channels.n.astype(np.float64)
+    rare_people = n * (1 - held) if most else n * held
+    few = float(np.rint(rare_people.sum()))
+    where = rare_people / rare_people.sum() if few else n / n.sum()
+    usual, rare = (channels.p, channels.q) if most else (channels.q, channels.p)
+    extra = step * (rare - usual)  # what replacing a usual person by a rare one adds
+    mean_extra = float((where * extra).sum())
+    spread = step**2 * (rare * (1 - rare) - usual * (1 - usual))
+    variance = float((n * step**2 * usual * (1 - usual)).sum())
+    variance += few * (float((where * (spread + extra**2)).sum()) - mean_extra**2)
+    centre = float((n * step * usual).sum()) + few * mean_extra
+
+    def logarithm(s: Floats) -> Complexes:
+        turn = _turn(step, s)
+        base = 1 + usual[:, None] * turn
+        log = (n[:, None] * _log(base)).sum(axis=0) - 1j * s * centre
+        return np.asarray(log + few * _log((where[:, None] * (1 + rare[:, None] * turn) / base).sum(axis=0)))
+
+    return logarithm, float(np.sqrt(max(variance, 0.0)))
+
+
+def _independent(channels: Channels, step: Floats, held: Floats) -> tuple[Callable[[Floats], Complexes], float]:
+    """The same of T − N/n where everybody at level τ holds the value with the share f_τ, for themselves."""
+    n, p, q = channels.n.astype(np.float64), channels.p, channels.q
+    one = 1 / n.sum()
+    chance = q + held * channels.gap
+    spread = held * (1 - held)
+    variance = (n * (step**2 * chance * (1 - chance) + spread * one * (one - 2 * step * channels.gap))).sum()
+    centre = float((n * (step * chance - held * one)).sum())
+
+    def logarithm(s: Floats) -> Complexes:
+        turn = _turn(step, s)
+        own = np.exp(-1j * s * one)
+        mixed = (1 - held)[:, None] * (1 + q[:, None] * turn) + held[:, None] * own * (1 + p[:, None] * turn)
+        return np.asarray((n[:, None] * _log(mixed)).sum(axis=0) - 1j * s * centre)
+
+    return logarithm, float(np.sqrt(max(float(variance), 0.0)))
+
+
+def _turn(step: Floats, s: Floats) -> Complexes:
+    """e^{isu} − 1, (level, frequency)."""
+    angle = step[:, None] * s
+    return np.asarray(np.cos(angle) - 1 + 1j * np.sin(angle))
+
+
+def _log(number: Complexes) -> Complexes:
+    """A complex logarithm in polar form, several times faster than NumPy's; zero gives a large negative number."""
+    square = number.real**2 + number.imag**2
+    return np.asarray(np.log(np.maximum(square, 1e-300)) / 2 + 1j * np.arctan2(number.imag, number.real))
 
 
 def distribution(law: Floats) -> Distribution:

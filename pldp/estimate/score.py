@@ -57,12 +57,16 @@ def linear_curve(weights: Floats, n: Counts, own: Floats, other: Floats, *, popu
 def score_interval(frequency: Floats, curve: Curve, z: float) -> Interval:
     """The roots of (f̂ − f)² = z² σ²(f), cut to [0, 1].
 
-    With a = 1 + z²·bend, b = f̂ + z²·slope/2, c = f̂² − z²·base they are (b ± √(b² − ac))/a. Where f̂ lies so far
-    outside [0, 1] that no share is accepted, the nearer end is both ends.
+    With a = 1 + z²·bend, b = f̂ + z²·slope/2, c = f̂² − z²·base they are (b ± √(b² − ac))/a. An estimate so far outside
+    [0, 1] that not even the bound is accepted counts as the furthest one that is: it cannot speak against the bound.
+    This rejects nothing that would otherwise be accepted.
     """
+    least = -z * np.sqrt(curve.base)
+    most = 1 + z * np.sqrt(np.maximum(curve(np.ones_like(curve.base)), 0.0))
+    f = np.clip(frequency, least, most)
     a = 1 + z**2 * curve.bend
-    b = frequency + z**2 * curve.slope / 2
-    c = frequency**2 - z**2 * curve.base
+    b = f + z**2 * curve.slope / 2
+    c = f**2 - z**2 * curve.base
     root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
     return Interval(np.clip((b - root) / a, 0, 1), np.clip((b + root) / a, 0, 1))
 
@@ -76,13 +80,15 @@ def invert(
     rejected ones are taken to lie outside of the accepted ones; `score_interval` needs no such assumption.
     """
     centre = np.clip(np.asarray(estimate, dtype=np.float64), least, most)
+    ends = (z * np.sqrt(np.maximum(variance(np.full_like(centre, bound)), 0.0)) for bound in (least, most))
+    possible = np.clip(estimate, least - next(ends), most + next(ends))  # as in `score_interval`
 
     def end(outer: float) -> Floats:
         inside, outside = centre.copy(), np.full_like(centre, outer)
-        accepted = np.abs(estimate - outside) <= z * np.sqrt(np.maximum(variance(outside), 0.0))
+        accepted = np.abs(possible - outside) <= z * np.sqrt(np.maximum(variance(outside), 0.0))
         for _ in range(_HALVINGS):
             middle = (inside + outside) / 2
-            holds = np.abs(estimate - middle) <= z * np.sqrt(np.maximum(variance(middle), 0.0))
+            holds = np.abs(possible - middle) <= z * np.sqrt(np.maximum(variance(middle), 0.0))
             inside, outside = np.where(holds, middle, inside), np.where(holds, outside, middle)
         return np.where(accepted, outer, inside)
 
@@ -117,9 +123,7 @@ def contrast_noise(protocol: PureProtocol, first: int, second: int = 0) -> Contr
         tied = 2 * (a - 1 - b) * with_own
         return float((p * (1 - p) + tied) / (p - q) ** 2) + others_only(a - 1, b)
 
-    return ContrastNoise(
-        holder(first, second), holder(second, first) if second else 0.0, others_only(first, second)
-    )
+    return ContrastNoise(holder(first, second), holder(second, first) if second else 0.0, others_only(first, second))
 
 
 def contrast_interval(
