@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.critical import CONFIDENCE, boundary_ratio, reach
@@ -26,6 +27,7 @@ COARSE = 0.08
 """Steps of one report, in standard errors, from which on the exact law is used."""
 _WHOLE = 24  # hypotheses of 0, 1, 2 … holders before the grid widens
 _WIDER = 48
+_ALL = 300  # up to so many people every number of holders is a hypothesis
 _LEAST_HOLDERS = 3.0  # weights are made for at least so many: with none, levels would not count as different people
 
 
@@ -45,6 +47,8 @@ class Table:
 
 def hypotheses(n: int) -> Counts:
     """Numbers of holders to test: all small ones, then wider steps; the same from the other end."""
+    if n <= _ALL:
+        return np.arange(n + 1)
     half = np.unique(np.rint(np.append(np.arange(_WHOLE), np.geomspace(_WHOLE, max(n / 2, _WHOLE), _WIDER))))
     low = half[half <= n / 2].astype(np.int64)
     found: Counts = np.unique(np.append(low, n - low))
@@ -65,16 +69,41 @@ def hypothesis_table(
     """
     total = int(n.sum())
     holders = hypotheses(total)
-    share = holders / total
-    noise, channels = Noise.of(protocols), Channels.of(n, protocols)
+    noise = Noise.of(protocols)
     edge = min(_LEAST_HOLDERS / total, 0.5)
-    weights = _weights(method, n, noise, np.clip(share, edge, 1 - edge), gamma, confidence)
+    weights = _weights(method, n, noise, np.clip(holders / total, edge, 1 - edge), gamma, confidence)
+    channels = Channels.of(n, protocols)
+    declared = gamma if method in ("guarded", "sum") else 1.0
+    table = _reaches(channels, noise, weights, holders, declared, confidence)
+    if method != "guarded" or gamma == 1:
+        return table
+    # Weights are chosen by normal laws without tilts; where the exact reach of `sum` is shorter after all, it is taken.
+    even = np.broadcast_to((n / total)[:, None], weights.shape)
+    plain = _reaches(channels, noise, even, holders, gamma, confidence)
+    ours = table.below + table.above <= plain.below + plain.above
+    return Table(
+        share=table.share,
+        weights=np.where(ours[:, None], table.weights, plain.weights),
+        below=np.where(ours, table.below, plain.below),
+        above=np.where(ours, table.above, plain.above),
+        n=total,
+        exact=max(table.exact, plain.exact),
+    )
+
+
+def _reaches(
+    channels: Channels, noise: Noise, weights: Floats, holders: Counts, gamma: float, confidence: float
+) -> Table:
+    """How far the estimate with these weights, (level, hypothesis), may fall: the most over the tilts that Γ allows."""
+    n, total = channels.n, int(channels.n.sum())
+    share = holders / total
     _, plain = tilted_moments(weights, n, noise, share)
     error = np.sqrt(np.maximum(plain, 1e-300))
     below, above = (boundary_ratio(distance / error, confidence) for distance in (share, 1 - share))
-    coarse = np.flatnonzero(coarseness(channels, weights, share) > COARSE)
+    step = coarseness(channels, weights, share)
+    coarse = np.flatnonzero(step > COARSE)
     width = np.zeros(share.size)
-    for tilt in _tilts(weights, n, noise, share, gamma if method in ("guarded", "sum") else 1.0):
+    for tilt in _tilts(weights, n, noise, share, gamma):
         bias, variance = tilted_moments(weights, n, noise, share, tilt)
         error = np.sqrt(np.maximum(variance, 0.0))
         least = reach(bias, error, below, above, confidence=confidence)
@@ -83,7 +112,19 @@ def hypothesis_table(
             parts = (bias[coarse], error[coarse], below[coarse], above[coarse])
             least[coarse] = reach(*parts, distribution(law), STEP, confidence) + PAD * error[coarse]
         width = np.maximum(width, least)
+    unseen = np.where(_sparse(holders), 1 / 4, 0.0 if gamma == 1 else 1 / 8)
+    width = width + np.where(step > COARSE, unseen * step * np.sqrt(np.maximum(plain, 0.0)), 0.0)
     return Table(share, weights.T, below * width, above * width, total, coarse.size)
+
+
+def _sparse(holders: Counts) -> NDArray[np.bool_]:
+    """Hypotheses with neighbours that are further than one person away.
+
+    Between them the steps of a law shift against the share, by up to half a step either way, which interpolation does
+    not see; a quarter of a step is added there. Between the tilts that Γ allows they shift too, by less: an eighth.
+    """
+    gaps = np.diff(holders)
+    return np.asarray(np.maximum(np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])) > 1)
 
 
 def _weights(method: str, n: Counts, noise: Noise, share: Floats, gamma: float, confidence: float) -> Floats:

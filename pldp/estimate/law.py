@@ -61,16 +61,17 @@ class Channels:
 
 
 def coarseness(channels: Channels, weights: Floats, share: Floats) -> Floats:
-    """The step of one report in standard deviations of the noise, the mean over levels by their part in it.
+    """The step of one report or one person in standard deviations, the mean over levels by their part in the variance.
 
     A lattice of step h moves the coverage of a two-sided interval by at most φ(1.96)·h = 0.06 h; the skewness is below
     h, and a skewness g moves it by 0.03 g² (docs/intervals.md).
     """
-    chance = channels.q[:, None] + share * channels.gap[:, None]
-    step = channels.steps(weights)
-    parts = channels.n[:, None] * step**2 * chance * (1 - chance)
-    total = np.maximum(parts.sum(axis=0), 1e-300)
-    return np.asarray((parts * step).sum(axis=0) / total**1.5)
+    n, p, q = channels.n[:, None], channels.p[:, None], channels.q[:, None]
+    step, apart = channels.steps(weights), np.abs(weights / n - 1 / channels.n.sum())
+    drawn = n * step**2 * (share * p * (1 - p) + (1 - share) * q * (1 - q))
+    chosen = n * apart**2 * share * (1 - share)
+    total = np.maximum((drawn + chosen).sum(axis=0), 1e-300)
+    return np.asarray((drawn * step + chosen * apart).sum(axis=0) / total**1.5)
 
 
 def standard_law(channels: Channels, weights: Floats, holders: Counts, tilt: Floats) -> Floats:

@@ -76,3 +76,12 @@ def draw_cell(
         kept[:, level] += more
         left = left - more
     return np.asarray(kept)
+
+
+def draw_cell_support(
+    level_counts: Counts, sizes: Counts, protocols: tuple[PureProtocol, ...], rng: np.random.Generator
+) -> Counts:
+    """Support of one value by level, (repeat, level): exact for every pure protocol, two binomials each."""
+    own, other = ([getattr(protocol, side) for protocol in protocols] for side in "pq")
+    drawn: Counts = rng.binomial(level_counts, own) + rng.binomial(sizes - level_counts, other)
+    return drawn

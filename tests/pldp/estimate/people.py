@@ -10,7 +10,7 @@ from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.channels.subset import Subset
 from pldp.estimate.combine import Levels
-from pldp.estimate.simulate import draw_cell, whole_counts
+from pldp.estimate.simulate import draw_cell, draw_cell_support, whole_counts
 
 SHARES = np.array([0.70, 0.20, 0.05, 0.04, 0.01])
 PARTS = (Fraction(1, 6), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3), Fraction(1))
@@ -41,13 +41,6 @@ def one_cell(
 ) -> tuple[Levels, Floats]:
     """Level estimates of one value, (repeat, level, 1), and its true share, (repeat, 1)."""
     level_counts = draw_cell(holders, n, repeats, rng, tilt)
-    support = np.stack(
-        [
-            rng.binomial(level_counts[:, level], protocol.p)
-            + rng.binomial(n[level] - level_counts[:, level], protocol.q)
-            for level, protocol in enumerate(protocols)
-        ],
-        axis=-1,
-    )
+    support = draw_cell_support(level_counts, n, protocols, rng)
     estimates = np.stack([one.estimate(support[:, i], int(n[i])) for i, one in enumerate(protocols)], axis=-1)
     return Levels(estimates[..., None], n, protocols), level_counts.sum(axis=-1, keepdims=True) / n.sum()
