@@ -72,8 +72,8 @@ def report(cells: Sequence[Cell]) -> bool:
         ours = [cell for cell in mine if cell.setting.default]
         least = min(ours, key=lambda cell: cell.covered)
         measures.append(Measure(f"{kind}: least, {least.setting.name}", least.rate, "", low))
-        most = max((cell for cell in edges(ours) if not cell.forced), key=lambda cell: cell.covered)
-        measures.append(Measure(f"{kind}: most, {most.setting.name}", most.rate, "", high, "≤"))
+        tight = sorted((cell for cell in edges(ours) if not cell.forced), key=lambda cell: cell.covered)
+        measures += [Measure(f"{kind}: most, {cell.setting.name}", cell.rate, "", high, "≤") for cell in tight[-1:]]
         others = [cell for cell in mine if not cell.setting.default]
         for method in dict.fromkeys(cell.setting.method for cell in others):
             worst = min((cell for cell in others if cell.setting.method == method), key=lambda cell: cell.covered)
