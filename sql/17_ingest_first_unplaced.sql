@@ -1,4 +1,8 @@
--- grain: one row: the first readable row of the source with such a cell, and every cell's position in it
+-- grain: one row: the first readable row of a user with a cell that the spec has no value for, and every cell's position
 WITH cells AS ({source}),
-positions AS (SELECT row_number() OVER () AS position, {positions} FROM cells)
-SELECT position, {names} FROM positions WHERE least({names}) < 0 ORDER BY position LIMIT 1
+positions AS (SELECT row_number() OVER () AS position, user_id, {positions} FROM cells)
+SELECT position, {names}
+FROM positions
+WHERE user_id IS NOT NULL AND least({names}) < 0
+ORDER BY position
+LIMIT 1

@@ -1,2 +1,2 @@
--- grain: one user, in the order of a keyed hash: level, codes and weights of the first $users, for evaluations only
-SELECT level_0 AS level, {numbers} FROM people ORDER BY sort_key, twin LIMIT $users
+-- grain: one user: level, codes and weights of the first $users in the order of the partitions, for evaluations only
+SELECT level_0 AS level, {numbers} FROM people LIMIT $users

@@ -112,21 +112,23 @@ def _fill(vault: duckdb.DuckDBPyConnection, key: str, held: Holdings) -> list[Fi
     vault.execute(statement("10_ingest_domain", domain="profile_domain", values=choices))
     lines = held.rows.file.lines((held.rows.user, held.item, held.count, held.rows.choice))
     _visits(held, vault, key)
-    files = [FileRead.of(vault, held.rows.file, "visits", held.most_left_out, lines)]
+    files = [FileRead.of(vault, held.rows.file, held.most_left_out, lines)]
     if held.users is None:
         vault.execute(statement("11_ingest_no_stated"))
         return files
     lines = held.users.file.lines((held.users.user, held.users.choice))
     _stated(held.users, vault, key)
-    return [*files, FileRead.of(vault, held.users.file, "stated", held.most_left_out, lines)]
+    return [*files, FileRead.of(vault, held.users.file, held.most_left_out, lines)]
 
 
 def _tell_apart(vault: duckdb.DuckDBPyConnection, held: Holdings, files: list[FileRead]) -> int:
     """One row a user, slice by slice; how many there are."""
     vault.execute(statement("12_ingest_quarantine"))
     vault.execute(statement("12_ingest_unstated"))
-    for file in files:
-        file.account(vault)
+    for file, table in zip(files, ("visits", "stated"), strict=False):
+        rows, nameless = map(int, vault.execute(statement("13_ingest_nameless", table=table)).fetchall()[0])
+        file.account(vault, rows, nameless)
+        vault.execute(statement("15_ingest_nameless", table=table))
     if held.stated.choice is not None:
         table = "visits" if held.stated is held.rows else "stated"
         for reason, n in vault.execute(statement("16_ingest_unstated", table=table)).fetchall():

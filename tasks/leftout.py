@@ -25,10 +25,9 @@ EMPTY, UNDECLARED = 1, 2
 
 @dataclass(frozen=True)
 class FileRead:
-    """A file as it was looked at and read. `table` is where its rows stand in the vault."""
+    """A file as it was looked at and read."""
 
     file: TextFile
-    table: str
     most: Fraction
     """The share of rows that may be left out."""
     lines: CsvLines | None
@@ -36,21 +35,17 @@ class FileRead:
     reasons: tuple[tuple[str, int], ...] = ()
 
     @classmethod
-    def of(
-        cls, vault: duckdb.DuckDBPyConnection, file: TextFile, table: str, most: Fraction, lines: CsvLines | None
-    ) -> FileRead:
+    def of(cls, vault: duckdb.DuckDBPyConnection, file: TextFile, most: Fraction, lines: CsvLines | None) -> FileRead:
         """In the connection that has read the file last: reasons are forgotten with it."""
         if lines is None:
-            return cls(file, table, most, None)
+            return cls(file, most, None)
         (rejected,) = vault.execute(statement("14_ingest_rejected_rows")).fetchall()[0]
         reasons = vault.execute(statement("14_ingest_rejects")).fetchall()
         vault.execute(statement("14_ingest_forget_rejects"))
-        return cls(file, table, most, lines, int(rejected), tuple((str(why), int(n)) for why, n in reasons))
+        return cls(file, most, lines, int(rejected), tuple((str(why), int(n)) for why, n in reasons))
 
-    def account(self, vault: duckdb.DuckDBPyConnection) -> None:
-        """Write down what was left out, and take rows without a user out of the table."""
-        table = self.table
-        rows, nameless = map(int, vault.execute(statement("13_ingest_nameless", table=table)).fetchall()[0])
+    def account(self, vault: duckdb.DuckDBPyConnection, rows: int, nameless: int) -> None:
+        """Write down what was left out of so many rows that were read, some of them without a user."""
         records = rows if self.lines is None else self.file.records(self.lines)
         if rows > records or (self.rejected < REJECTS and rows + self.rejected != records):
             raise SourceError(
@@ -72,7 +67,6 @@ class FileRead:
             vault.execute(
                 statement("13_ingest_quarantine"), {"file": self.file.field, "reason": why, "n": n, "of": records}
             )
-        vault.execute(statement("15_ingest_nameless", table=table))
 
 
 def remarks(run: AnyRun) -> list[str]:

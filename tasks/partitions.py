@@ -7,7 +7,7 @@ and follow the keyed hash of the user id; the hash itself stays behind.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from pldp.spec.runner import Runner
 from pldp.tasks.run import AnyRun
-
-SORT_KEY, TWIN = "sort_key", "twin"
 
 BYTES_A_CELL = 16
 """Above the most that perturbing or counting holds a cell: 10 with hashes of two values, below 2 from 100 values on."""
@@ -43,37 +41,6 @@ def key_range(partition: int, partitions: int) -> dict[str, int]:
     """The keys of a partition: an equal slice of all hashes, so nobody needs a list of its users."""
     first, after = (_KEYS * i // partitions for i in (partition, partition + 1))
     return {"first": first, "last": after - 1}
-
-
-def deal(run: AnyRun, batches: Iterable[pa.RecordBatch], schema: pa.Schema, partitions: int) -> int:
-    """Cut rows, which come in the order of their keys, into the files of all partitions; how many they are.
-
-    In the files they have no keys.
-    """
-    kept = pa.schema([field for field in schema if field.name not in (SORT_KEY, TWIN)])
-    slices = _slices(batches, partitions)
-    ahead = next(slices, None)
-
-    def own(partition: int) -> Iterator[pa.RecordBatch]:
-        nonlocal ahead
-        while ahead is not None and ahead[0] == partition:
-            yield ahead[1].select(kept.names)
-            ahead = next(slices, None)
-
-    return sum(write_partition(run.partition_file(i), own(i), kept) for i in range(partitions))
-
-
-def _slices(batches: Iterable[pa.RecordBatch], partitions: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Rows with the partition that they are of, never of two."""
-    firsts = np.array([key_range(i, partitions)["first"] for i in range(partitions)], dtype=np.uint64)
-    for batch in batches:
-        keys = batch.column(SORT_KEY).to_numpy()
-        start = 0
-        while start < len(keys):
-            partition = int(np.searchsorted(firsts, keys[start], side="right")) - 1
-            stop = int(np.searchsorted(keys, firsts[partition + 1])) if partition + 1 < partitions else len(keys)
-            yield partition, batch.slice(start, stop - start)
-            start = stop
 
 
 def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:

@@ -54,13 +54,28 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def literal(path: Path) -> str:
+    """A path that the database takes as it stands: `items[1].csv` is one file, not a pattern for items1.csv."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
+def pattern(folder: Path, files: str) -> str:
+    """The files of a folder whose names look like this."""
+    return f"{literal(folder)}/{files}"
+
+
 def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
 @contextmanager
-def connect(path: Path, *, read_only: bool = False, columns: int = 0) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that is always closed and spills only beside its own database."""
+def connect(
+    path: Path, *, read_only: bool = False, columns: int = 0, ordered: bool = True
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that is always closed and spills only beside its own database.
+
+    One that is not `ordered` reads and writes rows in any order, which is faster and takes less memory.
+    """
     connection = duckdb.connect(
         str(path),
         read_only=read_only,
@@ -68,6 +83,7 @@ def connect(path: Path, *, read_only: bool = False, columns: int = 0) -> Iterato
             "memory_limit": f"{MEMORY + MEMORY_A_COLUMN * columns}MB",
             "temp_directory": str(path.parent / "spill"),
             "threads": "2",
+            "preserve_insertion_order": str(ordered).lower(),
             **_ALONE,
         },
     )

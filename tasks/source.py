@@ -15,7 +15,7 @@ from pldp.questions.numbers.spec import Number
 from pldp.spec.release import Spec
 from pldp.tasks import source_numbers
 from pldp.tasks.leftout import EMPTY, UNDECLARED
-from pldp.tasks.query import statement
+from pldp.tasks.query import statement, text
 from pldp.tasks.textfile import TextFile
 
 NOTHING = "Nothing was perturbed."
@@ -87,8 +87,8 @@ class SourceFile:
                 yield f"domain_{i}", category.values
         yield "level_domain", self.levels
 
-    def people(self) -> tuple[str, dict[str, object]]:
-        """The statement that fills the vault from the file, and its parameters (without the keys)."""
+    def people(self, folder: Path) -> tuple[str, dict[str, object]]:
+        """The statement that writes the file's rows to pieces in a folder, and its parameters (without the keys)."""
         positions = self.value_positions() + self._weights() + self._level_positions()
         columns = [f"{self._value(i)} AS value_{i}" for i in range(len(self.spec.published))]
         columns += [f"{self._code(i)} AS number_{i}" for i in range(len(self.spec.number_attributes))]
@@ -98,8 +98,13 @@ class SourceFile:
             f"{unstated(f'choice_{i}', 'level_domain')} AS {UNSTATED}{i}" for i in range(len(self.level_columns))
         ]
         select, parameters = self._select()
-        lists = {"positions": ", ".join(positions), "columns": ", ".join(columns)}
+        lists = {"positions": ", ".join(positions), "columns": ", ".join(columns), "folder": text(str(folder))}
         return statement("12_ingest_people", source=select, **lists), parameters
+
+    def same_user(self) -> tuple[str, dict[str, object]]:
+        """The statement that tells whether users with certain keys stand in two rows."""
+        select, parameters = self._select()
+        return statement("13_ingest_same_user", source=select), parameters
 
     def first_unplaced(self) -> tuple[str, dict[str, object]]:
         """The statement that finds the first row with a cell that the spec has no value for."""
@@ -107,13 +112,6 @@ class SourceFile:
         select, parameters = self._select()
         positions = ", ".join(self.value_positions())
         return statement("17_ingest_first_unplaced", source=select, positions=positions, names=names), parameters
-
-    @property
-    def unplaced(self) -> str:
-        """The condition on a user who has a cell that the spec has no value for."""
-        names = [f"value_{i}" for i in range(len(self.spec.published))]
-        names += [f"number_{i}" for i in range(len(self.spec.number_attributes))]
-        return " OR ".join(f"{name} IS NULL" for name in names)
 
     def undeclared(self, row: Sequence[int]) -> SourceError:
         """The error for that row: where it is and what to do, never what it holds."""

@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import os
-import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ import pyarrow.parquet as pq
 from pldp.errors import SourceError
 from pldp.spec.source import Csv
 from pldp.tasks.csvlines import CsvFault, CsvLines, read_lines
-from pldp.tasks.query import identifier, statement, text
+from pldp.tasks.query import identifier, literal, statement, text
 
 _DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 
@@ -46,10 +45,10 @@ class TextFile:
         known = self.columns()
         cells = self.cells(wanted, known, *made)
         if self.format == "parquet":
-            return statement("11_ingest_parquet", cells=cells), {"path": _literal(self.path)}
+            return statement("11_ingest_parquet", cells=cells), {"path": literal(self.path)}
         struct = ", ".join(f"{text(name)}: 'VARCHAR'" for name in known)
         return statement("11_ingest_csv", cells=cells, columns="{" + struct + "}"), {
-            "path": _literal(self.path),
+            "path": literal(self.path),
             "delimiter": self.csv.delimiter,
             "quote": self.csv.quote,
             "header": self.csv.header,
@@ -166,8 +165,3 @@ def _open_text(path: Path) -> Iterator[io.TextIOBase]:
     else:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as plain:
             yield plain
-
-
-def _literal(path: Path) -> str:
-    """A path that the database takes as it stands: `items[1].csv` is one file, not a pattern for items1.csv."""
-    return re.sub(r"([*?\[])", r"[\1]", str(path))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import pldp.tasks.ingest
+import pldp.tasks.pieces
 from pldp.errors import StageFailed
 from pldp.spec.runner import Runner
 from pldp.tasks.ingest import Ingested, ingest
@@ -22,11 +21,9 @@ from pldp.tasks.partitions import (
     LEAST_CELLS,
     MOST_CELLS,
     cells_within,
-    deal,
     key_range,
     read_partition,
 )
-from pldp.tasks.run import Run
 from tests.people import JOBS, LEVELS, SEXES, make_people, mode, opened, world
 
 
@@ -37,32 +34,6 @@ def test_key_ranges_cover_every_key_once(partitions: int) -> None:
     assert ranges[-1]["last"] == 2**64 - 1
     for before, after in itertools.pairwise(ranges):
         assert after["first"] == before["last"] + 1
-
-
-def batches(keys: np.ndarray, size: int) -> Iterator[pa.RecordBatch]:
-    table = pa.table({"sort_key": keys, "twin": keys, "value_0": np.arange(len(keys), dtype=np.uint32)})
-    yield from table.to_batches(max_chunksize=size)
-
-
-@pytest.mark.parametrize(
-    ("rows", "partitions", "size"), [(0, 3, 7), (1, 4, 7), (500, 7, 13), (500, 7, 1000), (20, 90, 3)]
-)
-def test_rows_are_dealt_by_their_keys(rows: int, partitions: int, size: int, tmp_path: Path, seed: int) -> None:
-    run = Run(str(tmp_path), "people-0", evaluation=False)
-    run.vault.parent.mkdir(parents=True)
-    edges = [key_range(i, partitions)[end] for i in range(partitions) for end in ("first", "last")]
-    drawn = np.random.default_rng(seed).integers(0, 2**64, max(rows - len(edges), 0), dtype=np.uint64)
-    keys = np.sort(np.concatenate([drawn, np.array(edges[:rows], dtype=np.uint64)]))
-    schema = next(batches(np.zeros(1, dtype=np.uint64), 1)).schema
-    assert deal(run, batches(keys, size), schema, partitions) == rows
-    place = 0
-    for partition in range(partitions):
-        assert pq.read_schema(run.partition_file(partition)).names == ["value_0"]
-        own = key_range(partition, partitions)
-        expected = np.flatnonzero((keys >= own["first"]) & (keys <= own["last"]))
-        assert read_partition(run, partition, ["value_0"])["value_0"].tolist() == expected.tolist()
-        place += expected.size
-    assert place == rows
 
 
 def test_the_files_hold_everybodys_positions_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,9 +53,10 @@ def test_the_files_hold_everybodys_positions_and_nothing_else(tmp_path: Path, mo
 
 
 def test_partitions_that_do_not_hold_everybody_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scan of the vault that ends early says nothing by itself."""
+    """A scan that ends early says nothing by itself."""
     run, file = opened(world(tmp_path), tmp_path / "home")
-    monkeypatch.setattr(pldp.tasks.ingest, "_once", lambda source, rows: itertools.islice(rows, 0))
+    write = pldp.tasks.pieces.write_partition
+    monkeypatch.setattr(pldp.tasks.pieces, "write_partition", lambda path, rows, schema: write(path, [], schema))
     with pytest.raises(StageFailed, match="Stage ingest failed"):
         ingest.fn(run, file)
     assert not run.vault.exists()

@@ -42,7 +42,7 @@ def test_odd_column_names_are_quoted(tmp_path: Path) -> None:
     name = 'x"; DROP TABLE people; --'
     header = b'"id","x""; DROP TABLE people; --","level"\n'
     source = source_of(tmp_path, "a.csv", header, attributes=[{"name": "job", "column": name, "values": ["a"]}])
-    query, parameters = source.people()
+    query, parameters = source.people(tmp_path / "pieces")
     assert '"x""; DROP TABLE people; --"' in query
     assert parameters["path"] == str(tmp_path / "a.csv")
 
@@ -66,7 +66,7 @@ def test_level_columns(tmp_path: Path) -> None:
 def test_a_missing_column_names_the_specs_column_not_the_files(tmp_path: Path) -> None:
     source = source_of(tmp_path, "a.csv", b"SECRET-1,SECRET-2\n")
     with pytest.raises(SourceError, match="there is no column 'id', which the spec names") as caught:
-        source.people()
+        source.people(tmp_path / "pieces")
     assert "SECRET" not in str(caught.value)
 
 

@@ -12,7 +12,6 @@ import pytest
 import pldp.tasks.aggregates.catalogue
 import pldp.tasks.ingest
 from pldp.errors import SourceError
-from pldp.tasks import partitions
 from pldp.tasks.aggregates.file import load_aggregates
 from pldp.tasks.aggregates.ingest import ingest_items
 from pldp.tasks.aggregates.run import open_aggregates
@@ -55,13 +54,13 @@ def test_a_source_that_changes_after_it_was_hashed(change: Callable[[Path], None
 
 def test_a_source_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, file = people.opened(people.world(tmp_path), tmp_path / "home")
-    deal = partitions.deal
+    deal = pldp.tasks.ingest._deal
 
-    def late(*arguments: Any) -> int:
+    def late(*arguments: Any) -> Any:
         replaced(file.source)
         return deal(*arguments)
 
-    monkeypatch.setattr(pldp.tasks.ingest, "deal", late)
+    monkeypatch.setattr(pldp.tasks.ingest, "_deal", late)
     with pytest.raises(SourceError, match=rf"people\.parquet: the file {CHANGED}"):
         ingest.fn(run, file)
 
