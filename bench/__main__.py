@@ -12,6 +12,7 @@ from importlib import import_module
 NAMES = (
     "kernel",
     "peers",
+    "ingest",
     "scale",
     "runners",
     "rest",

@@ -14,14 +14,14 @@ from pldp.questions.aggregates.plan import AggregatesPlan
 from pldp.questions.aggregates.release import LARGEST
 from pldp.spec.runner import Runner
 from pldp.tasks.aggregates.file import AggregatesFile
+from pldp.tasks.aggregates.held import holdings_of
 from pldp.tasks.aggregates.run import AggregatesRun
-from pldp.tasks.holdings import Column, Holdings, ingest_holdings
+from pldp.tasks.holdings import ingest_holdings
 from pldp.tasks.ingest import Ingested
 from pldp.tasks.partitions import cells_within, key_range, write_partition
+from pldp.tasks.people import NOTHING
 from pldp.tasks.query import statement
-from pldp.tasks.source import NOTHING
 from pldp.tasks.stage import stage
-from pldp.tasks.textfile import TextFile
 
 PARTITION_CELLS = 1 << 18
 """Partitions are sized by cells (users × attributes): 2 MB of aggregates and as much of reports."""
@@ -45,32 +45,12 @@ def ingest_items(run: AggregatesRun, file: AggregatesFile) -> Ingested:
         _deal(run, file, vault, partitions)
         return partitions
 
-    return ingest_holdings(run, run.vault, _holdings(run.plan, file), len(run.plan.attributes) + 4, prepare, deal)
+    return ingest_holdings(run, run.vault, holdings_of(run.plan, file), len(run.plan.attributes) + 4, prepare, deal)
 
 
 def n_partitions(n_users: int, plan: AggregatesPlan, runner: Runner) -> int:
     """A number takes eight bytes in each of the aggregates, the noise and the report, and as much for what is drawn."""
     return max(1, -(-n_users * len(plan.attributes) // (cells_within(runner, NUMBERS * PARTITION_CELLS) // NUMBERS)))
-
-
-def _holdings(plan: AggregatesPlan, file: AggregatesFile) -> Holdings:
-    source, users = file.spec.source, file.spec.users
-    rows = TextFile(file.source, source.format, source.csv, "source", NOTHING)
-    takers = None
-    if users is not None and file.users is not None:
-        takers = Column(TextFile(file.users, users.format, users.csv, "users", NOTHING), users.user, users.profile)
-    return Holdings(
-        rows=Column(rows, source.user, source.profile),
-        item=source.item,
-        count=source.count,
-        refuse_unknown=source.unknown == "refuse",
-        items=file.listed.items,
-        choices=plan.profile_names,
-        default=plan.profile_names.index(plan.default),
-        choice="profile",
-        most_left_out=source.max_left_out,
-        users=takers,
-    )
 
 
 def _deal(run: AggregatesRun, file: AggregatesFile, vault: duckdb.DuckDBPyConnection, partitions: int) -> None:

@@ -25,10 +25,10 @@ from pldp.tasks.csvlines import LONGEST, MOST_LINES, CsvFault, read_lines
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import ingest
 from pldp.tasks.items.ingest import ingest_rows
-from pldp.tasks.leftout import remarks
-from pldp.tasks.query import statement
+from pldp.tasks.leftout import rejected, remarks
 from pldp.tasks.run import open_run
 from pldp.tasks.specfile import load_spec
+from pldp.tasks.textfile import TextFile
 from tests import baskets, items
 from tests.people import opened, write_spec
 
@@ -98,12 +98,10 @@ def test_cells_of_several_lines_and_other_dialects_still_work(tmp_path: Path) ->
 
 def database_reads(path: Path, dialect: Csv) -> tuple[int, int]:
     """Rows and rejected rows."""
-    columns = "{'id': 'VARCHAR', 'job': 'VARCHAR', 'level': 'VARCHAR'}"
+    file = TextFile(path, "csv", dialect, "source", "Nothing was run.")
     with duckdb.connect() as database:
-        query = statement("11_ingest_csv", cells="id, job, level", columns=columns)
-        stated = {"quote": dialect.quote, "header": True, "comment": dialect.comment, "delimiter": ","}
-        rows = database.execute(query, {"path": str(path), **stated}).fetchall()
-        return len(rows), int(database.execute(statement("14_ingest_rejected_rows")).fetchall()[0][0])
+        rows = file.cells(database, {name: name for name in ("id", "job", "level")}).fetchall()
+        return len(rows), rejected(database, file)[0]
 
 
 def test_records_are_those_that_the_database_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:

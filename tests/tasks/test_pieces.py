@@ -97,6 +97,7 @@ def test_layouts_have_room_for_all_and_few_files_at_once() -> None:
     assert Layout.of(6, 10) == Layout(6, 1)
     assert Layout.of(64, 10) == Layout(64, 1)
     assert Layout.of(65, 10) == Layout(64, 2)
+    assert Layout.of(2, 10_000_000) == Layout(64, 1), "a bucket's rows are held while they are sorted"
     assert Layout.of(447, 100_000_000).partitions >= 447
     many = Layout.of(4470, 10**9)
     assert many.partitions >= 4470
