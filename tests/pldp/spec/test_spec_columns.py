@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from pldp.errors import SpecError
 from pldp.flows.cli import app
-from pldp.tasks.kinds import load_any
+from pldp.tasks.specfile import load_spec
 from tests import baskets, items
 from tests.pldp.specs import changed
 
@@ -88,7 +88,7 @@ def test_a_column_with_two_roles_is_refused(
     kind: str, sections: dict[str, Any], first: str, second: str, tmp_path: Path
 ) -> None:
     with pytest.raises(SpecError) as refused:
-        load_any(written(tmp_path, kind, sections))
+        load_spec(written(tmp_path, kind, sections))
     assert f"{first} and {second} both read column" in str(refused.value)
 
 
@@ -108,4 +108,4 @@ def test_the_exact_count_of_a_value_cannot_be_had_as_that_of_a_level(command: st
 def test_two_attributes_may_read_one_column(tmp_path: Path) -> None:
     attributes = [{**INCOME, "name": name, "column": "income"} for name in ("mean", "again")]
     for pair in itertools.permutations(attributes):
-        load_any(written(tmp_path, "histograms", {"attributes": list(pair)}))
+        load_spec(written(tmp_path, "histograms", {"attributes": list(pair)}))

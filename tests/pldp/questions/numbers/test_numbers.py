@@ -14,15 +14,15 @@ from pldp.channels.exact import exp_below
 from pldp.channels.numeric.domain import Codes
 from pldp.channels.randomness import Keystream
 from pldp.estimate.inference import Recipe
-from pldp.questions.histograms.plan import Plan
-from pldp.questions.histograms.resolve import make_plan
-from pldp.questions.histograms.statement import privacy_statement
+from pldp.privacy.statement import privacy_statement
 from pldp.questions.numbers.estimate import estimate_means, estimate_quantiles, users_of
-from pldp.questions.numbers.plan import NumbersPlan
 from pldp.questions.numbers.predict import class_shares, predict_mean
+from pldp.questions.numbers.question import Numbers
 from pldp.questions.numbers.reports import NumberReports, count_numbers, report_numbers
+from pldp.questions.plan import Plan
 from pldp.spec.release import Spec
-from tests.pldp.specs import make_spec
+from tests.pldp import specs
+from tests.pldp.specs import histograms_of, make_spec, planned
 
 AGE = {"name": "age", "kind": "number", "bounds": [0, 100], "missing": 40}
 PAY = {"name": "pay", "kind": "number", "bounds": [0, 10_000], "quantiles": [0.25, 0.5]}
@@ -35,12 +35,10 @@ def spec_of(*attributes: dict[str, Any], **sections: Any) -> Spec:
     return make_spec(attributes=list(attributes or (SEX, AGE, PAY, SIZE)), **sections)
 
 
-def numbers_of(**numbers: Any) -> NumbersPlan:
+def numbers_of(**numbers: Any) -> Numbers:
     """Numbers alone, at a budget where several are sampled."""
     total = numbers.pop("total", 12)
-    plan = make_plan(spec_of(AGE, PAY, SIZE, budget={"total": total}, numbers=numbers))
-    assert plan.numbers is not None
-    return plan.numbers
+    return specs.numbers_of(planned(spec_of(AGE, PAY, SIZE, budget={"total": total}, numbers=numbers)))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +86,7 @@ def test_bad_specs(sections: dict[str, Any], says: str) -> None:
 
 def test_a_budget_that_leaves_no_signal_is_refused_with_its_remedy() -> None:
     with pytest.raises(ValueError, match=r"budget\.total: numbers at level high: .* Raise the total"):
-        make_plan(spec_of({**AGE, "mechanism": "laplace"}, budget={"total": 0.001}))
+        planned(spec_of({**AGE, "mechanism": "laplace"}, budget={"total": 0.001}))
 
 
 @pytest.mark.parametrize("total", [0.01, 1, 7, 12, 40, 1000])
@@ -104,13 +102,12 @@ def test_a_budget_that_leaves_no_signal_is_refused_with_its_remedy() -> None:
     ],
 )
 def test_budgets_are_exact_rationals(total: float, numbers: dict[str, Any]) -> None:
-    plan = make_plan(spec_of(budget={"total": total}, numbers=numbers))
-    assert plan.numbers is not None
-    assert sum((a.budget for a in plan.attributes), plan.numbers.budget) == plan.total == plan.worst_total
-    assert [level.budget for level in plan.numbers.levels] == [
-        plan.numbers.budget * s for s in (Fraction(1, 3), Fraction(1, 2), 1)
-    ]
-    for level in plan.numbers.levels:
+    plan = planned(spec_of(budget={"total": total}, numbers=numbers))
+    asked, shares = specs.numbers_of(plan), histograms_of(plan)
+    assert sum((a.budget for a in shares.attributes), asked.budget) == plan.total == plan.worst_total("user")
+    assert shares.granted + asked.granted == plan.total
+    assert [level.budget for level in asked.levels] == [asked.budget * s for s in (Fraction(1, 3), Fraction(1, 2), 1)]
+    for level in asked.levels:
         assert 1 <= level.sampled <= 4
         assert level.sums_up
         for found in level.classes:
@@ -133,9 +130,8 @@ def test_a_mechanism_of_too_large_a_budget_breaks_its_promise() -> None:
 
 def test_the_split_with_categories_follows_the_predicted_error_or_what_is_stated() -> None:
     def share(*attributes: dict[str, Any], **numbers: Any) -> float:
-        plan = make_plan(spec_of(*attributes, numbers=numbers))
-        assert plan.numbers is not None
-        return float(plan.numbers.budget / plan.total)
+        asked = specs.numbers_of(planned(spec_of(*attributes, numbers=numbers)))
+        return float(asked.budget / asked.total)
 
     many = {"name": "many", "values": [str(i) for i in range(100)]}
     assert share(SEX, AGE, PAY, SIZE, share="1/4") == pytest.approx(0.25, rel=1e-9)
@@ -303,13 +299,13 @@ def test_expected_class_shares_sum_to_one() -> None:
 
 
 def test_the_privacy_statement_adds_numbers_up() -> None:
-    plan = make_plan(spec_of(budget={"total": 20}, numbers=PERSONAL))
+    plan = planned(spec_of(budget={"total": 20}, numbers=PERSONAL))
     said = privacy_statement(plan, "x", 10)
     assert said["worst_total"]["nominal_epsilon"] == 20 >= said["worst_total"]["exact_epsilon"] > 19.99
     assert said["by_level"]["low"] == 20
     assert {entry["attribute"] for entry in said["attributes"]} == {"sex", "age", "pay", "size"}
     assert said["numbers"]["questions"] == ["mean of age", "mean of pay", "mean of size", "distribution of pay"]
     assert any("whether the attribute matters" in sentence for sentence in said["public"])
-    alone = make_plan(spec_of(AGE))
+    alone = planned(spec_of(AGE))
     assert not any("matters" in sentence for sentence in privacy_statement(alone, "x", 10)["public"])
     assert privacy_statement(alone, "x", 10)["worst_total"]["nominal_epsilon"] == 6

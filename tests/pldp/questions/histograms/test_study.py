@@ -14,13 +14,13 @@ from pldp.channels.protocol import Counts
 from pldp.estimate.combine import LINEAR_METHODS
 from pldp.estimate.inference import Recipe
 from pldp.estimate.simulate import draw_levels, whole_counts
-from pldp.questions.histograms.plan import AttributePlan, Plan
-from pldp.questions.histograms.resolve import make_plan
-from pldp.questions.histograms.study import MethodStudy, Study, study_attribute
-from tests.pldp.specs import make_spec
+from pldp.questions.histograms.plan import AttributePlan
+from pldp.questions.histograms.question import Histograms
+from pldp.questions.histograms.study import AttributeStudy, MethodStudy, study_attribute
+from tests.pldp.specs import histograms
 from tests.pldp.world import ALPHA, attribute_plan, thirds, z_bound, zipf
 
-ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult.data.gz"
+ADULT = Path(__file__).parents[5] / "shared" / "data" / "adult.data.gz"
 ADULT_COLUMNS = {"workclass": 1, "education": 3, "marital-status": 5, "sex": 9, "native-country": 13}
 
 
@@ -28,16 +28,18 @@ def _level_counts(counts: Counts, sizes: Counts, seed: int) -> Counts:
     return draw_levels(counts, sizes, 1, np.random.default_rng(seed))[0]
 
 
-def _study(attribute: AttributePlan, counts: Counts, repeats: int, seed: int, recipe: Recipe | None = None) -> Study:
+def _study(
+    attribute: AttributePlan, counts: Counts, repeats: int, seed: int, recipe: Recipe | None = None
+) -> AttributeStudy:
     dealt = _level_counts(counts, thirds(int(counts.sum())), seed)
     return study_attribute(attribute, recipe or Recipe(), dealt, repeats, np.random.default_rng(seed))
 
 
-def _by_name(study: Study) -> dict[str, MethodStudy]:
+def _by_name(study: AttributeStudy) -> dict[str, MethodStudy]:
     return {method.method: method for method in study.methods}
 
 
-def _check_promises(study: Study, size: int, attributes: int = 1) -> None:
+def _check_promises(study: AttributeStudy, size: int, attributes: int = 1) -> None:
     """Error as predicted in every cell, no bias, coverage as stated; α = 1e-6 over cells, methods and attributes.
 
     A root mean square of R nearly normal errors has a relative error of 1/√(2R). Cells that one user in thousands
@@ -76,7 +78,7 @@ def test_a_plan_ten_percent_off_is_caught(seed: int) -> None:
     assert abs(ratio - 1) > z_bound() / np.sqrt(2 * 12 * 3000) + 0.01
 
 
-def _adult() -> tuple[Plan, list[Counts]]:
+def _adult() -> tuple[Histograms, list[Counts]]:
     if not ADULT.exists():
         pytest.skip("the Adult data set (shared/data/adult.data.gz) is not beside the repository")
     with gzip.open(ADULT, "rt", newline="") as file:
@@ -86,7 +88,7 @@ def _adult() -> tuple[Plan, list[Counts]]:
         values, numbers = np.unique([row[column] for row in rows], return_counts=True)
         attributes.append({"name": name, "values": values.tolist()})
         counts.append(numbers.astype(np.int64))
-    return make_plan(make_spec(attributes=attributes, budget={"total": 6})), counts
+    return histograms(attributes=attributes, budget={"total": 6}), counts
 
 
 def test_the_plan_promises_what_the_study_finds_on_adult(seed: int) -> None:

@@ -16,14 +16,12 @@ from pldp.estimate.checks import homogeneity
 from pldp.estimate.combine import combine_linear, estimate_levels
 from pldp.estimate.inference import Recipe, estimate_histogram
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
-from pldp.questions.histograms.plan import Plan
-from pldp.questions.histograms.resolve import make_plan
-from tests.pldp.specs import make_spec
+from pldp.questions.histograms.question import Histograms
+from tests.pldp.specs import HIDDEN, histograms
 from tests.pldp.world import z_bound, zipf
 
 SIZES = (2, 5, 16, 100, 1000)
 BUDGETS = (Fraction("0.1"), Fraction("0.5"), Fraction(1), Fraction(2), Fraction(4))
-HIDDEN = {"visibility": "hidden", "epsilon_p": 1, "max_leak": 5, "column": "level"}
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -75,12 +73,14 @@ def test_a_limit_on_reports_is_kept_and_told() -> None:
 
 def test_the_plan_mixes_protocols_and_keeps_every_promise() -> None:
     values = [f"v{i}" for i in range(20)]
-    plan = make_plan(make_spec(attributes=[{"name": "a", "values": values}], budget={"total": 6}))
+    plan = histograms(attributes=[{"name": "a", "values": values}], budget={"total": 6})
     assert {level.mechanism for level in plan.attributes[0].levels} == {"subset", "krr"}
     assert all(level.keeps_promise for level in plan.attributes[0].levels)
-    forced = make_plan(make_spec(attributes=[{"name": "a", "values": values, "mechanism": "olh"}]))
+    forced = histograms(attributes=[{"name": "a", "values": values, "mechanism": "olh"}])
     assert {level.mechanism for level in forced.attributes[0].levels} == {"olh"}
-    assert Plan.model_validate_json(plan.model_dump_json()).attributes[0].protocols == plan.attributes[0].protocols
+    assert (
+        Histograms.model_validate_json(plan.model_dump_json()).attributes[0].protocols == plan.attributes[0].protocols
+    )
 
 
 # The reference mix of budgets 0.5, 1, 3 for 50, 30, 20 % of 100,000 users and 16 values.
@@ -88,15 +88,13 @@ MIX = {"strict": Fraction(1, 6), "middle": Fraction(1, 3), "weak": Fraction(1)}
 SIZES_OF_MIX = np.array([50_000, 30_000, 20_000])
 
 
-def mix_plan(mechanism: str = "auto") -> Plan:
+def mix_plan(mechanism: str = "auto") -> Histograms:
     values = [f"v{i}" for i in range(16)]
-    return make_plan(
-        make_spec(
-            attributes=[{"name": "a", "values": values}],
-            budget={"total": 3},
-            levels={"choices": MIX, "column": "level"},
-            mechanism=mechanism,
-        )
+    return histograms(
+        attributes=[{"name": "a", "values": values}],
+        budget={"total": 3},
+        levels={"choices": MIX, "column": "level"},
+        mechanism=mechanism,
     )
 
 
@@ -136,8 +134,8 @@ def test_the_reference_mix_where_one_values_holders_choose_weakly(seed: int) -> 
     assert squares[2] > 2 * squares[0], "the twin: without the test the bias would stand"
 
 
-def hidden_plan(**sections: Any) -> Plan:
-    return make_plan(make_spec(**{"levels": HIDDEN, "budget": {"total": 2}, **sections}))
+def hidden_plan(**sections: Any) -> Histograms:
+    return histograms(**{"levels": HIDDEN, "budget": {"total": 2}, **sections})
 
 
 def test_hidden_levels_take_one_protocol_an_attribute() -> None:
@@ -175,14 +173,14 @@ def test_what_is_most_precise_gives_way_to_what_tells_less() -> None:
 
 
 def test_the_plan_of_a_public_release_has_no_leak() -> None:
-    plan = make_plan(make_spec())
+    plan = histograms()
     assert plan.hidden is None
     assert plan.leak() is None
 
 
 def test_a_budget_that_leaves_no_signal_is_told() -> None:
     with pytest.raises(ValueError, match=r"budget\.total: .* too small"):
-        make_plan(make_spec(budget={"total": "1e-20"}))
+        histograms(budget={"total": "1e-20"})
 
 
 def test_levels_of_their_own_add_up() -> None:

@@ -14,11 +14,8 @@ from pldp.estimate.hidden import auem, draw_hidden, self_calibrated
 from pldp.estimate.inference import Recipe
 from pldp.estimate.simulate import draw_levels
 from pldp.questions.histograms.hidden import estimate_hidden, moment_test
-from pldp.questions.histograms.plan import Plan
-from pldp.questions.histograms.predict import budget_for, predict_hidden, worst_error
-from pldp.questions.histograms.resolve import make_plan
-from tests.pldp.specs import make_spec
-from tests.pldp.test_resolve import HIDDEN
+from pldp.questions.histograms.predict import predict_hidden
+from tests.pldp.specs import HIDDEN, histograms
 from tests.pldp.world import z_bound
 
 REPORT = KRR.for_budget(3, Fraction(1))
@@ -60,25 +57,9 @@ def test_the_unbiased_column_is_the_methods_own(seed: int) -> None:
     assert (found.ci_low <= np.clip(own.frequency, 0, 1)).all()
 
 
-def plan_at(total: Fraction) -> Plan:
-    return make_plan(make_spec(levels=HIDDEN, budget={"total": total}))
-
-
-def test_a_target_is_sought_within_the_bound_on_the_leak() -> None:
-    """A large budget would tell too much about the level; the search stays below it."""
-    with pytest.raises(ValueError, match="about the level"):
-        plan_at(Fraction(30))
-    target = 2 * worst_error(plan_at(Fraction(1)))
-    found = budget_for(plan_at, target)
-    assert found is not None
-    assert found < 1
-    assert worst_error(plan_at(Fraction(str(found)))) == pytest.approx(target, rel=1e-3)
-    assert budget_for(plan_at, 1e-30) is None
-
-
 @pytest.mark.parametrize("users", [1, 2, 10])
 def test_few_users_are_expected_without_rounding_them_away(users: int) -> None:
-    plan = make_plan(make_spec(levels=HIDDEN, budget={"total": 1}, expected={"users": users}))
+    plan = histograms(levels=HIDDEN, budget={"total": 1}, expected={"users": users})
     assert plan.hidden is not None
     for attribute in plan.attributes:
         errors = predict_hidden(attribute, plan.hidden, plan.expected_sizes(), attribute.frequencies)

@@ -31,11 +31,10 @@ from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from pldp.questions.histograms.binned import binned_distribution, even_quantiles
 from pldp.questions.histograms.hidden import estimate_hidden
 from pldp.questions.histograms.plan import AttributePlan
-from pldp.questions.histograms.resolve import make_plan
 from pldp.questions.histograms.spec import Binned
 from pldp.questions.numbers.quantiles import to_bins
 from pldp.spec.release import Spec
-from tests.pldp.specs import make_spec
+from tests.pldp.specs import histograms_of, make_spec, planned
 from tests.pldp.world import z_bound
 
 PAY = {"name": "pay", "kind": "binned", "edges": [0, 10, 20.5, 100], "missing": 0, "quantiles": [0.5]}
@@ -94,7 +93,7 @@ def test_bins_are_values() -> None:
     assert age.cuts[3] == 0.3, "as people write it, so that a cell of 0.3 is in the bin from 0.3"
     assert age.values[3] == "[0.3, 0.4)"
     assert spec.labels(spec.attributes[3])[:2] == ("[0, 10) × Female", "[0, 10) × Male")  # type: ignore[arg-type]
-    plan = make_plan(spec)
+    plan = histograms_of(planned(spec))
     assert plan.attributes[0].edges == (0, 10, 20.5, 100)
     assert plan.attributes[0].probabilities == (0.5,)
     assert plan.attributes[2].edges == plan.attributes[3].edges == ()
@@ -103,10 +102,10 @@ def test_bins_are_values() -> None:
 
 
 def test_bins_may_have_levels_of_their_own_and_hidden_ones() -> None:
-    assert not make_plan(spec_of(PAY, SEX, levels={"column": {"pay": "a", "sex": "b"}})).one_level_for_all
+    assert not histograms_of(planned(spec_of(PAY, SEX, levels={"column": {"pay": "a", "sex": "b"}}))).one_level_for_all
     hidden = {"column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}
-    assert make_plan(spec_of(PAY, levels=hidden)).hidden is not None
-    assert make_plan(spec_of(PAY, source={"reports": "sent"}, levels={})).perturbed_by == "clients"
+    assert histograms_of(planned(spec_of(PAY, levels=hidden))).hidden is not None
+    assert planned(spec_of(PAY, source={"reports": "sent"}, levels={})).perturbed_by == "clients"
 
 
 @pytest.mark.parametrize("name", list(PROTOCOLS))
@@ -148,7 +147,7 @@ def _report_covariance(protocol: PureProtocol, value: int) -> Floats:
 
 def plan_of(bins: int, budget: str, mechanism: str = "auto") -> AttributePlan:
     attribute = {"name": "x", "kind": "binned", "bounds": [0, 100], "bins": bins, "quantiles": PROBABILITIES}
-    return make_plan(spec_of(attribute, budget={"total": budget}, mechanism=mechanism)).attributes[0]
+    return histograms_of(planned(spec_of(attribute, budget={"total": budget}, mechanism=mechanism))).attributes[0]
 
 
 def skewed(bins: int) -> Floats:

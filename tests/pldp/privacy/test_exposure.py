@@ -10,12 +10,12 @@ import pytest
 
 from pldp.channels.exact import SCALE, float_above, log_above
 from pldp.channels.numeric.duchi import Duchi
-from pldp.questions.histograms.plan import Plan
-from pldp.questions.histograms.resolve import make_plan
-from pldp.questions.histograms.statement import privacy_statement
+from pldp.privacy.statement import privacy_statement
+from pldp.questions.numbers.question import Numbers
+from pldp.questions.plan import Plan
 from pldp.spec.release import Spec
 from tests.pldp.channels.laws import channel
-from tests.pldp.specs import make_spec
+from tests.pldp.specs import histograms_of, make_spec, planned
 
 AGES = ("1", "2", "3")
 REGIONS = ("n", "s")
@@ -64,12 +64,14 @@ def joint(plan: Plan, level: int) -> list[dict[Row, Fraction]]:
             {row: chances[position(a.name, row)] for row in rows}
             for chances in channel(a.levels[level].protocol).values()
         ]
-        for a in plan.attributes
+        for a in histograms_of(plan).attributes
     ]
-    if plan.numbers is not None:
-        found = plan.numbers.levels[level]
+    for numbers in plan.questions:
+        if not isinstance(numbers, Numbers):
+            continue
+        found = numbers.levels[level]
         (dealt,) = found.classes
-        picks = list(combinations(range(len(plan.numbers.questions)), found.sampled))
+        picks = list(combinations(range(len(numbers.questions)), found.sampled))
         answers = []
         for pick in picks:
             for signs in product((0, 1), repeat=found.sampled):
@@ -112,13 +114,13 @@ def test_exposure_is_that_of_the_joint_channel(case: str, sampling: int) -> None
     """
     numeric = sum(a.get("kind") == "number" for a in CASES[case])
     sections = {"numbers": {"sampling": min(sampling, numeric)}} if numeric else {}
-    plan = make_plan(spec_of(*CASES[case], **sections))
+    plan = planned(spec_of(*CASES[case], **sections))
     for column, name in enumerate(("age", "region")):
         told = said(plan)[name]
         exact = log_above(max(worst(plan, level, column) for level in range(2)))
         assert told["worst_epsilon"] >= told["exact_epsilon"] >= exact * (1 - 1e-15)
         assert told["exact_epsilon"] == pytest.approx(exact, rel=1e-9)
-        for level, choice in enumerate(plan.levels):
+        for level, choice in enumerate(histograms_of(plan).levels):
             assert told["by_level"][choice] >= log_above(worst(plan, level, column)) * (1 - 1e-15)
     names = [a["name"] for a in CASES[case] if not a.get("only_in_crosstabs")]
     assert said(plan)["age"]["attributes"] == [name for name in names if name != "region"]
@@ -126,7 +128,7 @@ def test_exposure_is_that_of_the_joint_channel(case: str, sampling: int) -> None
 
 
 def test_attributes_that_read_one_column_add_up() -> None:
-    plan = make_plan(spec_of(PLAIN, BAND, REGION, BOTH, budget={"total": 4, "allocation": "equal"}))
+    plan = planned(spec_of(PLAIN, BAND, REGION, BOTH, budget={"total": 4, "allocation": "equal"}))
     found = said(plan)
     assert found["age"]["attributes"] == ["age", "band", "both"]
     assert found["age"]["worst_epsilon"] == float_above(Fraction(3))
@@ -137,12 +139,14 @@ def test_attributes_that_read_one_column_add_up() -> None:
 
 def test_columns_that_differ_in_case_are_one() -> None:
     """A source finds a column whatever its case, so two spellings read the same cell."""
-    plan = make_plan(spec_of(PLAIN, {**BAND, "column": "AGE"}, budget={"total": 4, "allocation": "equal"}))
+    plan = planned(spec_of(PLAIN, {**BAND, "column": "AGE"}, budget={"total": 4, "allocation": "equal"}))
     assert list(said(plan)) == ["age"]
     assert said(plan)["age"]["worst_epsilon"] == 4
 
 
 def test_a_stored_plan_without_columns_goes_by_names() -> None:
-    plan = make_plan(spec_of(PLAIN, REGION))
-    bare = plan.model_copy(update={"attributes": tuple(a.model_copy(update={"columns": ()}) for a in plan.attributes)})
+    plan = planned(spec_of(PLAIN, REGION))
+    asked = histograms_of(plan)
+    attributes = tuple(a.model_copy(update={"columns": ()}) for a in asked.attributes)
+    bare = plan.model_copy(update={"questions": (asked.model_copy(update={"attributes": attributes}),)})
     assert said(bare) == said(plan)

@@ -8,19 +8,13 @@ import pytest
 from pldp.estimate.combine import LINEAR_METHODS, combine_linear
 from pldp.estimate.inference import Recipe
 from pldp.estimate.simulate import whole_counts
-from pldp.questions.histograms.plan import Plan
 from pldp.questions.histograms.predict import (
-    budget_for,
     level_costs,
     predict_level,
     predict_linear,
     predict_simulated,
     typical,
-    users_for,
-    worst_error,
 )
-from pldp.questions.histograms.resolve import make_plan
-from tests.pldp.specs import make_spec
 from tests.pldp.world import attribute_plan, paper_attributes, simulate, thirds, z_bound, zipf
 
 
@@ -124,27 +118,3 @@ def test_projection_is_predicted_to_help(seed: int) -> None:
     recipe = Recipe(postprocess="norm-sub")
     projected = typical(predict_simulated(attribute, "oc+", recipe, sizes, zipf(16), rng))
     assert projected < 0.95 * typical(predict_linear(attribute, "oc+", sizes, zipf(16)))
-
-
-def _plan(total: Fraction | None = None, users: int = 50_000) -> Plan:
-    return make_plan(make_spec(expected={"users": users}), total)
-
-
-def test_users_for_a_target_are_the_fewest() -> None:
-    plan = _plan()
-    users = users_for(plan, 0.02)
-    assert users is not None
-    assert worst_error(plan, users) <= 0.02 < worst_error(plan, users - 1)
-    assert users_for(plan, 1e-12) is None
-
-
-def test_budget_for_a_target_is_the_smallest() -> None:
-    budget = budget_for(_plan, 0.02)
-    assert budget is not None
-    assert worst_error(_plan(Fraction(str(budget)))) <= 0.02 < worst_error(_plan(Fraction(str(budget * 0.9999))))
-    assert budget_for(lambda total: _plan(total, users=3), 1e-30) is None
-
-
-def test_worst_error_falls_with_users_and_budget() -> None:
-    assert worst_error(_plan(), 10_000) > worst_error(_plan(), 40_000)
-    assert worst_error(_plan(Fraction(1))) > worst_error(_plan(Fraction(2)))

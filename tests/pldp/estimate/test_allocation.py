@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pldp.channels.unary import BRR
 from pldp.estimate.allocation import UNITS, brr_variance, optimal_shares, split
-from pldp.questions.histograms.resolve import make_plan
 from pldp.spec.release import Spec
+from tests.pldp.specs import histograms_of, planned
 from tests.pldp.world import BUDGETS, PAPER_CELLS
 
 CELLS = st.lists(st.integers(1, 10_000), min_size=1, max_size=12)
@@ -34,10 +34,8 @@ def test_the_default_splits_by_another_noise_than_the_paper() -> None:
             "levels": {"column": "level"},
         }
     )
-    found = {
-        name: [round(float(a.budget), 4) for a in make_plan(spec.model_copy(update={"mechanism": name})).attributes]
-        for name in ("auto", "brr")
-    }
+    plans = {name: planned(spec.model_copy(update={"mechanism": name})) for name in ("auto", "brr")}
+    found = {name: [round(float(a.budget), 4) for a in histograms_of(plan).attributes] for name, plan in plans.items()}
     assert found["auto"] == [0.7844, 1.0678, 1.2506, 1.3908, 1.5063]
     assert found["brr"] == [0.8574, 1.0801, 1.2363, 1.3606, 1.4656]
 
