@@ -219,7 +219,10 @@ def _prepare(home: Path, spec: Path, source: Path | None, runner: Given = None, 
     from pldp.tasks.home import Home
     from pldp.tasks.specfile import load_spec
 
-    check(load_spec(spec, source, runner, evaluation=evaluation)).raise_problems()
+    file = load_spec(spec, source, runner, evaluation=evaluation)
+    if evaluation:
+        file.refuse_evaluation()
+    check(file).raise_problems()
     home = home.resolve()
     Home(home).prepare()
     return home

@@ -51,6 +51,7 @@ def test_what_lies_in_a_home_is_told_once_and_with_its_mode() -> None:
     assert {name for name in public if not name.startswith("results")} == set(re.findall(r"`([\w.]+)/?`", sentence))
 
 
+FOLDERS = ("pldp", "flows", "tasks", "sql", "expectations", "papers", "tests", "bench", "data", "docs")
 NAMED = re.compile(r"`([\w/.]*test_\w+\.py)(?:(?:: |::)(?:\w+::)?(test_\w+))?")
 
 
@@ -61,6 +62,30 @@ def test_the_tests_that_a_document_names_exist(path: Path) -> None:
         texts = [text for known, text in files.items() if known.endswith(f"/{file.split('/')[-1]}")]
         assert texts, f"{path.name}: {file}"
         assert any(f"def {name}" in text for text in texts), f"{path.name}: {file}, {name}"
+
+
+PATHS = re.compile(r"`((?:pldp|flows|tasks|sql|expectations|papers|tests|bench|data|docs)/[\w./*-]+)`")
+FILES = re.compile(r"`(\w+\.(?:py|sql|j2))`")
+MODULES = re.compile(r"\b((?:from|import|-m) )?(pldp|bench|tests)((?:\.[a-z_]+)+)\b(?!\()")
+MADE = ("data/home", "data/reproduce", "data/sample.parquet")
+"""By commands: they are not in the repository."""
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_the_files_that_a_document_names_exist(path: Path) -> None:
+    """By their paths, by their names alone, and as modules."""
+    text = path.read_text()
+    for named in PATHS.findall(text):
+        assert named in MADE or list(ROOT.glob(named.rstrip("/"))), f"{path.name}: {named}"
+    known = {found.name for folder in FOLDERS for found in (ROOT / folder).rglob("*") if found.is_file()}
+    for name in FILES.findall(text):
+        assert name in known, f"{path.name}: {name}"
+    for _, top, rest in MODULES.findall(text):
+        # The last part may be a name in the module.
+        whole = ROOT / top / "/".join(rest[1:].split("."))
+        assert any(there.is_dir() or there.with_suffix(".py").is_file() for there in (whole, whole.parent)), (
+            f"{path.name}: {top}{rest}"
+        )
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
