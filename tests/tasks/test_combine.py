@@ -10,8 +10,8 @@ import pytest
 
 from pldp.errors import SpecError
 from pldp.estimate.combine import combine_linear
-from pldp.estimate.postprocess import postprocess
 from pldp.estimate.inference import Histogram
+from pldp.estimate.postprocess import postprocess
 from pldp.tasks.combine import Reference, combine
 from pldp.tasks.count import add_up, count
 from pldp.tasks.ingest import ingest
