@@ -46,7 +46,7 @@ def test_what_it_offers_is_typed_and_nothing_else_is_there() -> None:
     assert set(pldp.__all__) == set(dir(pldp))
     assert (Path(pldp.__file__).parent / "py.typed").exists()
     with pytest.raises(AttributeError, match="has no attribute 'relase'"):
-        pldp.relase  # type: ignore[attr-defined]  # noqa: B018
+        pldp.relase  # noqa: B018
 
 
 def test_a_plan_of_a_mapping_reads_no_data() -> None:

@@ -53,7 +53,7 @@ def test_every_row_once_in_the_order_of_its_key(rows: int, buckets: int, cuts: i
     for bucket in range(buckets):
         own = frame.filter(pl.col(SORT_KEY) % buckets == bucket).sort(SORT_KEY)
         parts = [read_partition(run, bucket * cuts + i, ["value_0", "level_0"]) for i in range(cuts)]
-        sizes = [part["value_0"].size for part in parts]
+        sizes = [part["value_0"].len() for part in parts]
         assert max(sizes) - min(sizes) <= 1
         for name in ("value_0", "level_0"):
             assert np.concatenate([part[name] for part in parts]).tolist() == own[name].to_list()

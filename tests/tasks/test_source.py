@@ -11,7 +11,7 @@ import pytest
 from pldp.errors import SourceError
 from pldp.questions.cells import Bins, Choice, Codes, Declared, Product
 from pldp.tasks.people import People
-from pldp.tasks.source import people_of
+from pldp.tasks.source import described_people
 from pldp.tasks.specfile import load_spec
 from tests.people import write_spec
 
@@ -20,7 +20,7 @@ def source_of(folder: Path, name: str, content: bytes = b"", **sections: Any) ->
     (folder / name).write_bytes(content)
     source = {"path": name, "user_id": "id", **sections.pop("source", {})}
     file = load_spec(write_spec(folder, source=source, **sections))
-    return people_of(file.spec, file.source, file.plan.levels)
+    return described_people(file)
 
 
 @pytest.mark.parametrize(
