@@ -20,13 +20,13 @@ from pldp.questions.question import Repeats, Rows
 from pldp.questions.rows import joined
 from pldp.tables.common import BUDGETS
 from pldp.tasks.combine import StoredReports
+from pldp.tasks.described import ingest_source
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import Ingested
 from pldp.tasks.leftout import remarks
 from pldp.tasks.query import connect
 from pldp.tasks.references import reference_of
 from pldp.tasks.run import Run, open_run
-from pldp.tasks.sources import ingest_source
 from pldp.tasks.specfile import load_spec
 from pldp.tasks.stage import guarded
 from pldp.tasks.tables import validation_rows

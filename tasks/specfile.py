@@ -80,7 +80,7 @@ class SpecFile:
         """What only a release may do. `plan` may ask for either, as it does neither."""
         if self.spec.source.reports is not None:
             raise SpecError(
-                f"{self.path}: source.reports holds no truth to compare with; an evaluation needs source.path. {NOTHING}"
+                f"{self.path}: source.reports holds no truth to compare with; an evaluation needs path. {NOTHING}"
             )
 
     def plan_at(self, total: Fraction) -> Plan:

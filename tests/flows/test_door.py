@@ -16,7 +16,7 @@ from pldp.errors import GateFailed, RequestError, SpecError
 from tests.people import SPEC, digests, make_people
 
 HEAVY = ("prefect", "great_expectations", "duckdb", "polars", "pandas", "dask", "scipy", "numpy")
-SECRET = "canary-7f3a"
+SECRET = "canary-7f3a"  # noqa: S105
 
 
 def spec_of(**sections: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def test_what_it_offers_is_typed_and_nothing_else_is_there() -> None:
     assert set(pldp.__all__) == set(dir(pldp))
     assert (Path(pldp.__file__).parent / "py.typed").exists()
     with pytest.raises(AttributeError, match="has no attribute 'relase'"):
-        pldp.relase  # type: ignore[attr-defined]  # noqa: B018
+        pldp.relase  # noqa: B018
 
 
 def test_a_plan_of_a_mapping_reads_no_data() -> None:

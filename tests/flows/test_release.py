@@ -12,6 +12,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -399,7 +400,7 @@ def test_a_previous_release_is_the_reference_of_the_next(tmp_path: Path) -> None
     assert ask(home, "SELECT DISTINCT method FROM latest_histograms") == [("op",)]
 
 
-def test_a_home_lets_one_release_in_at_a_time(tmp_path: Path) -> None:
+def test_a_home_lets_one_release_in_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another process holds the lock, a release says so; with wait it goes on once the lock is free."""
     spec, home = world(tmp_path), tmp_path / "home"
     home.mkdir()
@@ -413,17 +414,24 @@ def test_a_home_lets_one_release_in_at_a_time(tmp_path: Path) -> None:
         release(spec, home)
     assert not ledger(home)
     assert os.listdir(home / "reports") == []
-    holder.stdin.write("go on\n")
-    holder.stdin.flush()
+    waited: list[float] = []
+
+    def let_go(seconds: float) -> None:
+        """The release has met the lock and waits: now its holder may end."""
+        if not waited:
+            holder.communicate("go on\n", timeout=PATIENCE)
+        waited.append(seconds)
+
+    monkeypatch.setattr("pldp.tasks.home.time", SimpleNamespace(sleep=let_go))
     assert release(spec, home, wait=True).status == "published"
-    assert holder.wait(PATIENCE) == 0
+    assert waited, "it did not wait"
+    assert holder.returncode == 0
 
 
 HOLDER = """
-import fcntl, sys, time
+import fcntl, sys
 with open(sys.argv[1], "a+") as lock:
     fcntl.flock(lock, fcntl.LOCK_EX)
     print("held", flush=True)
     sys.stdin.readline()
-    time.sleep(1)
 """
