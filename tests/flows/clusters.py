@@ -69,8 +69,8 @@ class Trigger:
 
     def set(self) -> None:
         import pldp.tasks.perturb
+        from pldp.tasks.reports import commit_reports as target
 
-        target = pldp.tasks.perturb.commit_reports
         calls = 0
 
         def shell(*args: Any) -> int:

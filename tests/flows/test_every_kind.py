@@ -244,6 +244,11 @@ def test_a_schedule(kind: str, tmp_path: Path) -> None:
     assert again.message == f"{spent['release_id']} is there already; nothing was drawn"
 
 
+def simulated(name: str) -> tuple[str, ...]:
+    """Columns whose errors come from a bootstrap, which follows from the release's name."""
+    return ("standard_error", "ci_low", "ci_high", "reliable") if name == "histograms" else ()
+
+
 def test_reports_of_clients(done: Done, pldp: Pldp, tmp_path: Path) -> None:
     """The very reports of a release, sent by clients: the same estimates, to the bit, under another promise."""
     kind = done.kind
@@ -262,7 +267,8 @@ def test_reports_of_clients(done: Done, pldp: Pldp, tmp_path: Path) -> None:
     assert found["privacy"]["model"] == "local"
     for name in kind.tables:
         mine, theirs = table(tmp_path / "home", found["release_id"], name), done.table(name)
-        assert mine.equals(theirs), name
+        same = [column for column in mine.columns if column not in simulated(name)]
+        assert mine.select(same).equals(theirs.select(same)), name
     stray = next(sent.rglob("*.parquet"))
     pl.read_parquet(stray, hive_partitioning=False).rename(lambda name: f"{name}_").write_parquet(stray)
     refused = pldp("release", spec, "--home", tmp_path / "other")
