@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 SMALL_PARTITIONS = 1 << 12
-"""Cells a partition: people of 2000 make four, and so 24 report files."""
+"""Cells a partition: people of 2000 make four of histograms, and so 24 report files."""
 
 _PRELOAD = [
     "pldp.flows.cli",
     "pldp.flows.render",
     "pldp.flows.release",
-    "pldp.flows.histograms",
-    "pldp.expectations.gates",
+    "pldp.flows.pipeline",
+    "pldp.expectations.runner",
     "pldp.tasks.page",
     "tests.faults.dying",
 ]

@@ -55,11 +55,11 @@ def fill(disk: Path, left: int) -> None:
         ("home", "pldp.tasks.run.commit", 0),
         ("ingest", "pldp.tasks.ingest._fill", 40_000),
         ("home", "pldp.flows.release.record_spend", 0),
-        ("perturb", "pldp.tasks.perturb.write_reports", 20_000),
+        ("perturb", "pldp.tasks.perturb.commit_reports", 20_000),
         ("publish", "pldp.tasks.publish._replace", 2_000_000),
         pytest.param("ingest", "pldp.tasks.ingest._fill", 0, marks=pytest.mark.slow),
         pytest.param("ingest", "pldp.tasks.ingest._read", 0, marks=pytest.mark.slow),
-        pytest.param("perturb", "pldp.tasks.perturb.write_reports", 0, marks=pytest.mark.slow),
+        pytest.param("perturb", "pldp.tasks.perturb.commit_reports", 0, marks=pytest.mark.slow),
         pytest.param("publish", "pldp.tasks.publish._replace", 0, marks=pytest.mark.slow),
     ],
 )

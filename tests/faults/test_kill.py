@@ -4,76 +4,126 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.faults.conftest import FILES, Place
+from tests.faults.conftest import KINDS, Place, copy_to
 from tests.faults.dying import Point, start
 from tests.flows.conftest import PATIENCE
 
 KILLED = -signal.SIGKILL
 
-STAGES = {
-    "ingest": {
-        "opening": Point("pldp.tasks.run:commit", "before", 3),
+INGEST = {
+    "histograms": {
         "before-ingest": Point("pldp.tasks.ingest:_fill", "before"),
         "amid-ingest": Point("pldp.tasks.ingest:_read", "after"),
-        "ingest-amid-partitions": Point("pldp.tasks.partitions:write_partition", "after", 2),
+        "ingest-amid-partitions": Point("pldp.tasks.pieces:write_partition", "after", 2),
         "ingest-before-commit": Point("pldp.tasks.ingest:_deal", "after"),
-        "after-ingest": Point("pldp.flows.release:record_spend", "before"),
     },
-    "perturb": {
-        "after-spend": Point("pldp.flows.release:record_spend", "after"),
-        "perturb-first-file": Point("pldp.tasks.perturb:write_reports", "after"),
-        "perturb-uncommitted-file": Point("pldp.tasks.perturb:link", "before", 3),
-        "perturb-committed-file": Point("pldp.tasks.perturb:link", "after", 4),
-        "perturb-all-files": Point("pldp.flows.histograms:draw", "after"),
+    "items": {
+        "before-ingest": Point("pldp.tasks.holdings:_fill", "before"),
+        "amid-ingest": Point("pldp.tasks.holdings:_read", "after", 2),
+        "ingest-amid-tables": Point("pldp.tasks.holdings:_refuse_faults", "after"),
+        "ingest-amid-partitions": Point("pldp.tasks.items.ingest:write_partition", "after", 2),
+        "ingest-before-commit": Point("pldp.tasks.holdings:rows_in", "after"),
     },
-    "conclude": {
-        "amid-count": Point("pldp.tasks.count:read_reports", "after", 5),
-        "after-count": Point("pldp.flows.pipeline:add_up", "after"),
-        "estimate": Point("pldp.tasks.estimate:estimate_levels", "after"),
-        "combine": Point("pldp.tasks.combine:estimate_histogram", "after"),
-        "before-validate": Point("pldp.expectations.runner:run_gates", "before"),
-        "after-validate": Point("pldp.flows.histograms:budget_rows", "before"),
-    },
-    "publish": {
-        "before-draft": Point("pldp.tasks.publish:_replace", "before"),
-        "amid-draft": Point("pldp.tasks.publish:comments", "after", 3),
-        "amid-rows": Point("polars:DataFrame.to_arrow", "after", 3),
-        "draft-done": Point("pathlib:Path.rename", "before", given="results-"),
-        "before-swap": Point("pldp.tasks.publish:_point", "before"),
-        "amid-swap": Point("pathlib:Path.symlink_to", "after", given="results-"),
-        "after-swap": Point("pldp.tasks.publish:_point", "after"),
-    },
-    "forget": {
-        "before-forgetting": Point("pldp.flows.release:forget_vault", "before"),
-        "amid-forgetting": Point("os:rmdir", "before", given="/vault/"),
-    },
-    "page": {
-        "after-forgetting": Point("pldp.flows.release:forget_vault", "after"),
-        "amid-page": Point("pldp.tasks.page:replace", "after"),
-    },
-    "end": {"after-page": Point("pldp.flows.release:page_problem", "after")},
 }
-"""Every stage with its moments, in order: a release that resumes after one still comes to the next."""
+INGEST["aggregates"] = {
+    **INGEST["items"],
+    "ingest-amid-partitions": Point("pldp.tasks.aggregates.ingest:write_partition", "after", 2),
+}
+"""What differs before the draws, by what the people are."""
 
-POINTS = {name: point for moments in STAGES.values() for name, point in moments.items()}
+QUESTIONS = {
+    "histograms": "pldp.questions.histograms.question:Histograms",
+    "numbers": "pldp.questions.numbers.question:Numbers",
+    "hidden": "pldp.questions.histograms.question:Histograms",
+    "items": "pldp.questions.items.question:Items",
+    "sampled": "pldp.questions.items.question:Items",
+    "aggregates": "pldp.questions.aggregates.question:Aggregates",
+}
+
+ADAPTING = {
+    "before-adapting": Point("pldp.flows.pipeline:_adapt", "before"),
+    "amid-adapting": Point("pldp.flows.pipeline:commit", "before"),
+    "after-adapting": Point("pldp.flows.pipeline:commit", "after"),
+    "second-half-first-file": Point("pldp.tasks.perturb:commit_reports", "after", given="/sets/"),
+    "second-half-uncommitted-file": Point("pldp.tasks.reports:link", "before", 2, given="/sets/"),
+}
+"""Between the halves of a release whose second is asked what the first half's reports say."""
 
 
-def reached(name: str, moment: str) -> bool:
-    return list(POINTS).index(name) >= list(POINTS).index(moment)
+def stages(kind: str) -> dict[str, dict[str, Point]]:
+    """Every stage with its moments, in order: a release that resumes after one still comes to the next."""
+    people = {"sampled": "items", "numbers": "histograms", "hidden": "histograms"}.get(kind, kind)
+    halves = kind == "sampled"
+    sets = "/sets/" if halves else ""  # else the count of the first half would be the one that is killed
+    asking = {"amid-asking": Point(f"{QUESTIONS[kind]}.count_sets", "after", 3)} if kind == "items" else {}
+    return {
+        "ingest": {
+            "opening": Point("pldp.tasks.run:commit", "before", 3),
+            **INGEST[people],
+            "after-ingest": Point("pldp.flows.release:record_spend", "before"),
+        },
+        "perturb": {
+            "after-spend": Point("pldp.flows.release:record_spend", "after"),
+            "perturb-first-file": Point("pldp.tasks.perturb:commit_reports", "after"),
+            "perturb-uncommitted-file": Point("pldp.tasks.reports:link", "before", 3),
+            "perturb-committed-file": Point("pldp.tasks.reports:link", "after", 4),
+            "perturb-all-files": Point("pldp.flows.release:draw", "after"),
+        },
+        **({"adapt": ADAPTING} if halves else {}),
+        "conclude": {
+            "amid-count": Point("pldp.tasks.count:read_reports", "after", 5, given=sets),
+            "after-count": Point("pldp.flows.pipeline:add_up", "after", given=sets.lstrip("/")),
+            "recorded": Point("pldp.flows.pipeline:record_counted", "after"),
+            **asking,
+            "estimate": Point(f"{QUESTIONS[kind]}.combine", "after"),
+            "combine": Point(f"{QUESTIONS[kind]}.conclude", "after"),
+            "before-validate": Point("pldp.expectations.runner:run_gates", "before"),
+            "after-validate": Point("pldp.flows.pipeline:Outcome", "before"),
+        },
+        "publish": {
+            "before-draft": Point("pldp.tasks.publish:_replace", "before"),
+            "amid-draft": Point("pldp.tasks.schema:_comment", "after", 3),
+            "amid-rows": Point("pldp.tasks.publish:insert_rows", "after", 3),
+            "draft-done": Point("pathlib:Path.rename", "before", given="results-"),
+            "before-swap": Point("pldp.tasks.publish:_point", "before"),
+            "amid-swap": Point("pathlib:Path.symlink_to", "after", given="results-"),
+            "after-swap": Point("pldp.tasks.publish:_point", "after"),
+        },
+        "forget": {
+            "before-forgetting": Point("pldp.flows.release:forget_vault", "before"),
+            "amid-forgetting": Point("os:rmdir", "before", given="/vault/"),
+        },
+        "page": {
+            "after-forgetting": Point("pldp.flows.release:forget_vault", "after"),
+            "amid-page": Point("pldp.tasks.page:replace", "after"),
+        },
+        "end": {"after-page": Point("pldp.flows.release:page_problem", "after")},
+    }
 
 
-def kill(place: Place, name: str) -> None:
+POINTS = {kind: {name: p for part in stages(kind).values() for name, p in part.items()} for kind in KINDS}
+DIFFERENT = ("ingest", "perturb", "adapt", "conclude")
+"""Stages where kinds are not alike; the others are run through for every kind if there is time."""
+
+
+def kill(place: Place, kind: str, name: str) -> None:
     """Kill the release there, and look at once at what is left."""
+
+    def reached(name: str, moment: str) -> bool:
+        return list(POINTS[kind]).index(name) >= list(POINTS[kind]).index(moment)
+
     before = place.committed()
-    assert place.run("killed", POINTS[name]) == KILLED, place.said()
+    assert place.run("killed", POINTS[kind][name]) == KILLED, place.said()
     assert place.check_whole() == (2 if reached(name, "after-swap") else 1)
     committed = place.committed()
     assert before.items() <= committed.items(), "committed reports were drawn again"
-    assert (len(committed) > FILES) == reached(name, "perturb-first-file")
+    assert (len(committed) > place.kind.files) == reached(name, "perturb-first-file")
     if name != "opening":
         assert place.spent(place.opened("killed")) == reached(name, "after-spend")
 
@@ -86,18 +136,27 @@ def finish(place: Place) -> None:
     place.check_done(place.opened("killed"))
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_kills_at_every_stage(stage: str, place: Place) -> None:
+@pytest.mark.parametrize(
+    ("kind", "stage"),
+    [
+        pytest.param(kind, stage, marks=() if kind == "histograms" or stage in DIFFERENT else pytest.mark.slow)
+        for kind in KINDS
+        for stage in stages(kind)
+    ],
+)
+def test_kills_at_every_stage(kind: str, stage: str, places: Callable[[str], Place], tmp_path: Path) -> None:
     """Killed at every moment of a stage in turn, the release then ends as if nothing had been."""
-    for name in STAGES[stage]:
-        kill(place, name)
+    place = copy_to(tmp_path / "home", places(kind))
+    for name in stages(kind)[stage]:
+        kill(place, kind, name)
     finish(place)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", POINTS)
-def test_one_kill(name: str, place: Place) -> None:
-    kill(place, name)
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, points in POINTS.items() for name in points])
+def test_one_kill(kind: str, name: str, places: Callable[[str], Place], tmp_path: Path) -> None:
+    place = copy_to(tmp_path / "home", places(kind))
+    kill(place, kind, name)
     finish(place)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,20 @@ import pytest
 
 import pldp.tasks.ingest
 from pldp.errors import StageFailed
+from pldp.flows.pipeline import draw
 from pldp.flows.release import record_spend
+from pldp.tasks.aggregates.ingest import ingest_aggregates
 from pldp.tasks.ingest import ingest
-from pldp.tasks.perturb import perturb
+from pldp.tasks.items.ingest import ingest_items
 from pldp.tasks.publish import publish, status_of
 from pldp.tasks.run import Run
 from pldp.tasks.vaults import forget_vault
+from tests.faults.conftest import KINDS
 from tests.faults.dying import SMALL_PARTITIONS
-from tests.people import digests, opened, world
+from tests.people import digests, opened
 from tests.tasks.published import PASSED
 
+INGESTS = {"histograms": ingest, "items": ingest_items, "aggregates": ingest_aggregates}
 Entry = tuple[str, Any]
 """A name in a folder: a file or folder by its inode, or a link by where it leads."""
 
@@ -93,16 +98,25 @@ def release(spec: Path, home: Path) -> Run:
     """The stages of a release that write, in their order."""
     run, file = opened(spec, home)
     if status_of(run.home, run.release_id) is None:
-        found = ingest.fn(run, file)
+        found = INGESTS[file.spec.kind].fn(run, file)
         record_spend(run, "manual")
-        for level in run.plan.levels:
-            perturb.fn(run, level, range(found.partitions))
+        draw(run, found)
         publish.fn(run, found.n_users, {}, (PASSED,))
     forget_vault(run, file, "published")
     return run
 
 
-def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
+@pytest.fixture(autouse=True)
+def _without_orchestration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls of stages one after the other, in this thread."""
+
+    def fan_out(name: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        return [stage.fn(*arguments) for stage, *arguments in calls]
+
+    monkeypatch.setattr("pldp.flows.pipeline.fan_out", fan_out)
+
+
+def recorded(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     """A release from beginning to end, and what was left of it at every moment."""
     monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", SMALL_PARTITIONS)
     root = tmp_path / "disk"
@@ -121,7 +135,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
 
     monkeypatch.setattr(os, "fsync", watched)
     monkeypatch.setattr(os, "link", linked)
-    release(world(tmp_path), root / "home")
+    release(KINDS[kind].make(tmp_path), root / "home")
     disk.watching = False
     return disk
 
@@ -132,20 +146,26 @@ def check_left(state: dict[str, bytes | str | None]) -> None:
         assert state["home/ledger.jsonl"], "drawn, and no spend recorded"
         assert all(state[name] for name in reports), "a report file without its rows"
         assert len(state["home/vault/key"] or b"") == 32
+    if any("/sets/" in name for name in reports):
+        (asked,) = (name for name in state if name.endswith("/candidates.json"))
+        assert state[asked], "asked, and nobody knows what"
     if "home/results.duckdb" in state:
         target = state["home/results.duckdb"]
         assert isinstance(target, str)
         assert state[f"home/{target}"], "the link leads nowhere"
 
 
-def test_every_moment_of_a_release_can_be_recovered_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = recorded(tmp_path, monkeypatch)
-    assert len(disk.states) > 45
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_moment_of_a_release_can_be_recovered_from(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = recorded(kind, tmp_path, monkeypatch)
+    assert len(disk.states) > 21 + KINDS[kind].files
     for state in disk.states:
         check_left(state)
     drawn = [sum(name.endswith(".parquet") and "/reports/" in name for name in state) for state in disk.states]
     assert drawn == sorted(drawn), "a report that was on disk is gone"
-    assert drawn[-1] == 2 * 3 * 4
+    assert drawn[-1] == KINDS[kind].files
     assert not any("vault.duckdb" in name for name in disk.states[-1]), "deleted, and back after the loss"
     # Every eighth moment, and the last before and the first after each kind of step.
     steps = [0, *(i for i in range(1, len(disk.states)) if i % 8 == 0 or _step(disk, i) != _step(disk, i - 1))]
@@ -167,7 +187,8 @@ def test_every_moment_of_a_release_can_be_recovered_from(tmp_path: Path, monkeyp
 def _step(disk: Disk, moment: int) -> tuple[bool, ...]:
     state = disk.states[moment]
     marks = ("home/ledger.jsonl", "home/vault/key", "home/results.duckdb")
-    return (*(mark in state for mark in marks), any("/reports/" in name for name in state))
+    adapted = any(name.endswith("/candidates.json") for name in state)
+    return (*(mark in state for mark in marks), any("/reports/" in name for name in state), adapted)
 
 
 def test_the_check_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +196,7 @@ def test_the_check_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("pldp.tasks.home.sync_folder", lambda folder: None)
     monkeypatch.setattr("pldp.tasks.publish.sync_folder", lambda folder: None)
     with pytest.raises(StageFailed, match=r"perturb failed \(AssertionError\)"):
-        recorded(tmp_path, monkeypatch)
+        recorded("histograms", tmp_path, monkeypatch)
     state: dict[str, bytes | str | None] = {"home/results.duckdb": "results-1.duckdb", "home/results-1.duckdb": b""}
     with pytest.raises(AssertionError, match="leads nowhere"):
         check_left(state)
