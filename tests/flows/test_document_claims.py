@@ -7,11 +7,16 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pldp import __version__
 from pldp.channels.registry import PROTOCOLS
 from pldp.flows.sample import make_people
+from pldp.questions.histograms.predict import predict_level, predict_linear
+from pldp.questions.histograms.question import Histograms
+from pldp.questions.resolve import make_plan
+from pldp.spec.release import Spec
 from tests.flows.conftest import ROOT
 from tests.flows.documents import DOCUMENTS
 
@@ -127,3 +132,27 @@ def test_the_largest_budget_that_is_used(size: int) -> None:
         ratio = PROTOCOLS[name].for_budget(size, Fraction(200)).worst_ratio
         spent = math.log(ratio.numerator) - math.log(ratio.denominator)
         assert most <= spent < most + 1, name
+
+
+def test_what_choosing_is_worth_as_the_readme_says() -> None:
+    """Half of the people at ε = ½, 30 % at 1, 20 % at 3, against everybody at ½: by formula, Zipf's shares."""
+    shares = 1 / np.arange(1, 17)
+    spec = Spec.model_validate(
+        {
+            "name": "x",
+            "source": {"path": "p.csv", "user_id": "id"},
+            "attributes": [
+                {"name": "a", "values": [f"v{i}" for i in range(16)], "assumed": (shares / shares.sum()).tolist()}
+            ],
+            "budget": {"total": 3},
+            "levels": {"choices": {"strict": "1/6", "mid": "1/3", "open": 1}, "column": "level"},
+            "expected": {"users": 100_000, "levels": {"strict": 0.5, "mid": 0.3, "open": 0.2}},
+        }
+    )
+    (question,) = make_plan(spec).questions
+    assert isinstance(question, Histograms)
+    (attribute,) = question.attributes
+    chosen = predict_linear(attribute, "oc+", question.expected_sizes(), attribute.frequencies)
+    strictest = predict_level(attribute, 0, 100_000, attribute.frequencies)
+    assert round(float((strictest**2).mean() / (chosen**2).mean())) == 17
+    assert "a seventeenth of the squared error" in (ROOT / "README.md").read_text()

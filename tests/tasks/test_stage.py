@@ -17,8 +17,8 @@ from pldp.errors import PldpError, SourceError, StageFailed
 from pldp.flows.pipeline import everybody
 from pldp.tasks import collect, combine, count, ingest, perturb, publish, validate
 from pldp.tasks.aggregates import ingest as aggregates
-from pldp.tasks.items import ingest as items
 from pldp.tasks.ingest import Ingested
+from pldp.tasks.items import ingest as items
 from pldp.tasks.run import Run
 from pldp.tasks.stage import Stage, guarded, stage
 
