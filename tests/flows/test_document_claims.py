@@ -69,19 +69,24 @@ def test_the_tests_that_a_document_names_exist(path: Path) -> None:
         assert any(f"def {name}" in text for text in texts), f"{path.name}: {file}, {name}"
 
 
-PATHS = re.compile(r"`((?:pldp|flows|tasks|sql|expectations|papers|tests|bench|data|docs)/[\w./*-]+)`")
+PATHS = re.compile(
+    r"`((?:pldp|flows|tasks|sql|expectations|papers|tests|bench|data|docs)/[\w./*-]+)(?:(?:: |::)(\w+))?`"
+)
 FILES = re.compile(r"`(\w+\.(?:py|sql|j2))`")
 MODULES = re.compile(r"\b((?:from|import|-m) )?(pldp|bench|tests)((?:\.[a-z_]+)+)\b(?!\()")
 MADE = ("data/home", "data/reproduce", "data/sample.parquet")
 """By commands: they are not in the repository."""
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
 def test_the_files_that_a_document_names_exist(path: Path) -> None:
-    """By their paths, by their names alone, and as modules."""
+    """By their paths (and what is defined in one), by their names alone, and as modules."""
     text = path.read_text()
-    for named in PATHS.findall(text):
-        assert named in MADE or list(ROOT.glob(named.rstrip("/"))), f"{path.name}: {named}"
+    for named, defined in PATHS.findall(text):
+        there = [named] if named in MADE else list(ROOT.glob(named.rstrip("/")))
+        assert there, f"{path.name}: {named}"
+        pattern = rf"(?:def|class) {defined}\b|^{defined}\b"
+        assert not defined or re.search(pattern, (ROOT / named).read_text(), re.MULTILINE), f"{named}: {defined}"
     known = {found.name for folder in FOLDERS for found in (ROOT / folder).rglob("*") if found.is_file()}
     for name in FILES.findall(text):
         assert name in known, f"{path.name}: {name}"

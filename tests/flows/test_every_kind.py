@@ -73,7 +73,6 @@ KINDS = {
         ("histograms", "level_estimates", "means", "quantiles", "bins"),
         "0.25 quantile",
         clients={**SENT, "levels": {}},
-        no_clients="numbers need source.path",
     ),
     "items": Kind(
         of_baskets,
@@ -246,7 +245,7 @@ def test_a_schedule(kind: str, tmp_path: Path) -> None:
 
 def simulated(name: str) -> tuple[str, ...]:
     """Columns whose errors come from a bootstrap, which follows from the release's name."""
-    return ("standard_error", "ci_low", "ci_high", "reliable") if name == "histograms" else ()
+    return ("standard_error", "ci_low", "ci_high", "reliable") if name in ("histograms", "quantiles", "bins") else ()
 
 
 def test_reports_of_clients(done: Done, pldp: Pldp, tmp_path: Path) -> None:

@@ -42,6 +42,9 @@ def place(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     before = os.umask(0o022)
     spec, _ = write_sample(folder / "data", users=20_000)
     assert release(spec, folder / "data" / "home").status == "published"
+    for name in ("methods.yaml", "methods-reference.csv"):
+        (folder / "data" / name).write_bytes((ROOT / "data" / name).read_bytes())
+    assert release(folder / "data" / "methods.yaml", folder / "data" / "home").status == "published"
     hidden = yaml.safe_load(spec.read_text()) | {"name": "census", "combination": {}}
     hidden["levels"] |= {"visibility": "hidden", "epsilon_p": 1, "max_leak": 20}
     spec.with_name("census.yaml").write_text(yaml.safe_dump(hidden))
