@@ -157,6 +157,6 @@ def refuse_log(path: Path) -> None:
         )
 
 
-def says_full(error: duckdb.Error) -> bool:
+def says_full(error: Exception) -> bool:
     """Whether the disk is full, or what is left of it too small to sort in."""
     return FULL in str(error) or "max_temp_directory_size" in str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from pldp.questions.question import Columns, offsets
 from pldp.tasks.durable import make_folder
 from pldp.tasks.home import draft_of, link
+from pldp.tasks.query import FULL, says_full
 
 
 def commit_reports(path: Path, columns: Columns) -> int:
@@ -21,13 +23,23 @@ def commit_reports(path: Path, columns: Columns) -> int:
     make_folder(path.parent)
     draft = draft_of(path)
     try:
-        # Noise does not compress, and statistics of it tell nobody anything.
-        frame.write_parquet(draft, compression="uncompressed", statistics=False)
+        _write(frame, draft)
         with draft.open("rb") as handle:
             os.fsync(handle.fileno())
         return frame.height if link(draft, path) else 0
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    """Noise does not compress, and statistics of it tell nobody anything."""
+    try:
+        frame.write_parquet(path, compression="uncompressed", statistics=False)
+        return
+    except pl.exceptions.ComputeError as error:  # what it says of a disk, too
+        if not says_full(error):
+            raise
+    raise OSError(errno.ENOSPC, FULL)
 
 
 def read_reports(path: Path) -> Columns:

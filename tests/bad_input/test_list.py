@@ -21,14 +21,14 @@ import pytest
 from pldp.errors import PldpError, SourceError, SpecError
 from pldp.flows.release import release
 from pldp.questions.histograms.spec import MAX_VALUES
-from pldp.tasks.combine import public_references
 from pldp.tasks.ingest import ingest
 from pldp.tasks.query import connect
+from pldp.tasks.references import reference_of
 from pldp.tasks.run import Run
 from pldp.tasks.specfile import load_spec
 from tests.bad_input.wild import MARK, check_message
 from tests.flows.conftest import Pldp
-from tests.people import make_people, opened, world, write_spec
+from tests.people import histograms_of, make_people, opened, world, write_spec
 
 ITEMS = (
     "missing file", "missing column", "unknown value", "unknown level", "null", "empty file", "zero users in a level",
@@ -486,7 +486,7 @@ def test_values_are_text_as_the_spec_writes_them(written: str, tmp_path: Path) -
     spec = write(tmp_path, HEADER + f"1,{written},low\n2,b,low\n".encode(), "people.csv", attribute(values=["V", "b"]))
     spec.write_text(spec.read_text().replace("- V", f"- {written}"))
     run, file = opened(spec, tmp_path / "home")
-    assert run.plan.attributes[0].values == (written, "b")
+    assert histograms_of(run).attributes[0].values == (written, "b")
     ingest.fn(run, file)
     assert in_vault(run) == (TWO, 0)
 
@@ -597,10 +597,24 @@ def test_a_bad_reference(content: bytes, tmp_path: Path) -> None:
     """The other file a spec may name: short rows, numbers that are none, 1 M-character cells."""
     reference = {"method": "op", "reference": {"kind": "public", "path": "known.csv"}}
     (tmp_path / "known.csv").write_bytes(content)
-    file = load_spec(write_spec(tmp_path, combination=reference, **attribute()))
     with pytest.raises(SpecError, match=r"combination\.reference\.path") as caught:
-        public_references(file, "known.csv")
-    check_message(str(caught.value), file.path, "Nothing was run.")
+        load_spec(write_spec(tmp_path, combination=reference, **attribute()))
+    check_message(str(caught.value), tmp_path / "known.csv", "Nothing was run.")
+
+
+@pytest.mark.parametrize("rows", [b"job,a,0.5\n", b"job,a,0.5\njob,b,nan\n", b"jobs,a,1\njobs,b,0\n"])
+def test_a_reference_that_lacks_a_share(rows: bytes, tmp_path: Path) -> None:
+    """A table of the right form without a finite share of every declared value is told before anything is spent."""
+    reference = {"method": "op", "reference": {"kind": "public", "path": "known.csv"}}
+    (tmp_path / "known.csv").write_bytes(b"attribute,value,frequency\n" + rows)
+    spec = world(tmp_path, make_people(10), combination=reference, **attribute())
+
+    def refused() -> None:
+        reference_of(*opened(spec, tmp_path / "home"))
+
+    with pytest.raises(SpecError, match=r"combination\.reference\.path") as caught:
+        refused()
+    check_message(str(caught.value), tmp_path / ("known.csv" if b"nan" in rows else "spec.yaml"), "Nothing was run.")
 
 
 def test_every_item_of_the_list_has_its_cases() -> None:

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from pldp.channels.exact import within
 from pldp.errors import PldpError, SourceError, SpecError
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import ingest
@@ -157,9 +158,9 @@ def check_spec(path: Path) -> str:
     start = time.monotonic()
     try:
         file = load_spec(path)
-        assert len(file.sha256) == len(file.plan.sha256) == 64
+        assert len(file.identity) == len(file.plan.sha256) == 64
         assert file.source.is_absolute()
-        assert all(level.keeps_promise for attribute in file.plan.attributes for level in attribute.levels)
+        assert all(within(ratio, bound) for question in file.plan.questions for ratio, bound in question.spends())
         outcome = "read"
     except SpecError as error:
         check_message(str(error), path, "Nothing was run.")

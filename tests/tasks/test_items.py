@@ -12,32 +12,46 @@ import polars as pl
 import pytest
 
 from pldp.errors import HomeError, PldpError, SourceError, SpecError
-from pldp.expectations.gates_items import RowEvidence, item_gates
 from pldp.expectations.runner import run_gates
-from pldp.flows.items import KIND
+from pldp.flows.pipeline import everybody
+from pldp.questions.items.question import Items
+from pldp.questions.question import Evidence, offsets
+from pldp.tasks.count import add_up, count
 from pldp.tasks.home import Home
-from pldp.tasks.items.count import add_up_tallies, count_items, count_sets
-from pldp.tasks.items.file import load_items
-from pldp.tasks.items.ingest import ingest_rows, n_partitions
-from pldp.tasks.items.mine import mine_bits, mine_values
-from pldp.tasks.items.perturb import perturb_items, true_rows
-from pldp.tasks.items.sets import kept_sets
-from pldp.tasks.items.tables import itemset_rows, rule_rows
-from pldp.tasks.items.truth import true_supports
+from pldp.tasks.ingest import n_partitions
+from pldp.tasks.items.ingest import ingest_items
+from pldp.tasks.partitions import read_partition
+from pldp.tasks.reports import columns_of
+from pldp.tasks.run import Run
+from pldp.tasks.specfile import load_spec
 from tests.baskets import ITEMS, make_rows, make_table, make_users, opened, world, write_spec
 from tests.people import digests
+from tests.tasks.stages import Concluded, conclude_all, draw_all
 
 ONE = {"holds": "one", "itemsets": {"minimum_support": 0.1, "length": 1}}
 
 
+def items_of(run: Run) -> Items:
+    (question,) = run.plan.questions
+    assert isinstance(question, Items)
+    return question
+
+
+def planned(spec: Path, *, evaluation: bool = False) -> Items:
+    (question,) = load_spec(spec, evaluation=evaluation).plan.questions
+    assert isinstance(question, Items)
+    return question
+
+
 def rows_of(spec: Path, home: Path, **options: Any) -> list[tuple[int, list[int]]]:
     run, file = opened(spec, home, **options)
-    ingested = ingest_rows.fn(run, file)
+    ingested = ingest_items.fn(run, file)
     found = []
     for partition in range(ingested.partitions):
-        rows = true_rows(run, partition)
-        for number, level in enumerate(rows.levels.tolist()):
-            found.append((level, rows.items[rows.offsets[number] : rows.offsets[number + 1]].tolist()))
+        rows = columns_of(read_partition(run, partition, ["level", "items"]))
+        bounds = rows[offsets("items")]
+        for number, level in enumerate(rows["level"].tolist()):
+            found.append((level, rows["items"][bounds[number] : bounds[number + 1]].tolist()))
     assert len(found) == ingested.n_users
     return found
 
@@ -63,7 +77,7 @@ def test_an_unknown_key_is_told_beside_those_of_its_own_section(tmp_path: Path) 
     for key, told in (("itme", "did you mean 'item'"), ("zzz", "known keys: csv, format, item, path")):
         spec = world(tmp_path, 2, items={"path": "items.csv", key: "item"})
         with pytest.raises(SpecError, match=rf"items\.{key} is not a key of the spec; {told}"):
-            load_items(spec)
+            load_spec(spec)
 
 
 def test_whoever_states_no_level_has_the_strictest(tmp_path: Path) -> None:
@@ -113,27 +127,28 @@ def test_single_values(tmp_path: Path, rows: list[Any], sections: dict[str, Any]
 
 def test_reports_are_drawn_once_and_supports_come_out(tmp_path: Path) -> None:
     run, file = opened(world(tmp_path, 2000), tmp_path / "home")
-    ingested = ingest_rows.fn(run, file)
-    assert perturb_items.fn(run, range(ingested.partitions)) == 2000
+    ingested = ingest_items.fn(run, file)
+    assert draw_all(run, range(ingested.partitions)) == 2000
     before = digests(run.reports)
-    assert perturb_items.fn(run, range(ingested.partitions)) == 0
+    assert draw_all(run, range(ingested.partitions)) == 0
     assert digests(run.reports) == before
     names = [str(path.relative_to(run.reports)) for path in sorted(run.reports.rglob("*.parquet"))]
-    assert names == ["level=high/00000.parquet", "level=low/00000.parquet"]
-    support = add_up_tallies(run, [count_items.fn(run, range(ingested.partitions))])
-    assert support.n.sum() == 2000
+    assert names == ["items/level=high/00000.parquet", "items/level=low/00000.parquet"]
+    tallies = add_up(count.fn(run, None, range(ingested.partitions)))
+    reports = [tallies[sheet.path].n_reports for sheet in items_of(run).sheets()]
+    assert sum(reports) == 2000
     levels = make_users(2000)["level"].value_counts().sort("level")["count"].to_list()
-    assert support.n.tolist() == levels
+    assert reports == levels
     run.vault.unlink()
     with pytest.raises(HomeError, match="its vault is gone"):
-        ingest_rows.fn(run, file)
+        ingest_items.fn(run, file)
 
 
 def test_partitions_follow_cells_and_halves_are_halves(tmp_path: Path) -> None:
     spec = world(tmp_path, 10)
-    file = load_items(spec)
+    file = load_spec(spec)
     assert n_partitions(10**6, file.plan, file.spec.runner) == 8
-    sampled = load_items(write_spec(tmp_path, protocol="sampling")).plan
+    sampled = load_spec(write_spec(tmp_path, protocol="sampling")).plan
     assert n_partitions(10, sampled, file.spec.runner) == 2
     assert n_partitions(10**6, sampled, file.spec.runner) % 2 == 0
 
@@ -148,9 +163,9 @@ def write_scores(folder: Path, rows: list[tuple[str, str, str]]) -> None:
 def test_raw_scores_are_for_evaluations(tmp_path: Path) -> None:
     spec = world(tmp_path, 5, sensitivity={"of": 5, "scores": SCORES})
     write_scores(tmp_path, [(user, item, str(2 * n)) for user in "abc" for n, item in enumerate(ITEMS)])
-    assert load_items(spec, evaluation=True).plan.sensitivity == (0, 1, 2, 3, 4, 4)
+    assert planned(spec, evaluation=True).sensitivity == (0, 1, 2, 3, 4, 4)
     with pytest.raises(SpecError, match=r"sensitivity.scores is for `pldp evaluate`"):
-        load_items(spec)
+        load_spec(spec)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +182,7 @@ def test_bad_scores_are_told_without_their_values(tmp_path: Path, rows: list[tup
     spec = world(tmp_path, 5, sensitivity={"of": 5, "scores": SCORES})
     write_scores(tmp_path, rows)
     with pytest.raises(SourceError) as error:
-        load_items(spec, evaluation=True)
+        load_spec(spec, evaluation=True)
     assert told in str(error.value)
     assert "30" not in str(error.value)
     assert "gold" not in str(error.value)
@@ -176,7 +191,7 @@ def test_bad_scores_are_told_without_their_values(tmp_path: Path, rows: list[tup
 def test_items_may_stand_in_a_file(tmp_path: Path) -> None:
     spec = world(tmp_path, 5, items={"path": "list.csv"})
     pl.DataFrame({"item": ITEMS}).write_csv(tmp_path / "list.csv")
-    assert load_items(spec).plan.items == ITEMS
+    assert planned(spec).items == ITEMS
     for content, told in (
         ("item\nbread\n\nbread\n", "readable row"),
         ("thing\nbread\n", "there is no column 'item'"),
@@ -184,10 +199,10 @@ def test_items_may_stand_in_a_file(tmp_path: Path) -> None:
     ):
         (tmp_path / "list.csv").write_text(content)
         with pytest.raises(PldpError, match=told):
-            load_items(spec)
+            load_spec(spec)
     (tmp_path / "list.csv").unlink()
     with pytest.raises(SourceError, match=r"list.csv: no such file. Correct items.path"):
-        load_items(spec)
+        load_spec(spec)
 
 
 def test_an_exact_epsilon_above_the_bound_is_refused_with_its_number(tmp_path: Path) -> None:
@@ -214,94 +229,88 @@ def test_an_exact_epsilon_above_the_bound_is_refused_with_its_number(tmp_path: P
     opened(aprr(0), home, evaluation=True)
 
 
-@pytest.fixture(scope="module")
-def evidence(tmp_path_factory: pytest.TempPathFactory) -> RowEvidence:
-    folder = tmp_path_factory.mktemp("gates")
-    return _evidence(world(folder, 2000, sensitivity={"of": 2, "levels": dict.fromkeys(ITEMS, 1)}), folder / "home")
-
-
-def _evidence(spec: Path, home: Path) -> RowEvidence:
+def _concluded(spec: Path, home: Path) -> Concluded:
     run, file = opened(spec, home, evaluation=True, seed=2)
-    ingested = ingest_rows.fn(run, file)
-    perturb_items.fn(run, range(ingested.partitions))
-    tally = count_items.fn(run, range(ingested.partitions))
-    support = add_up_tallies(run, [tally])
-    if run.plan.holds == "one":
-        mined = mine_values.fn(run, support)
-    else:
-
-        def count(sets: Any) -> Any:
-            with kept_sets(run, sets) as length:
-                return count_sets.fn(run, range(ingested.partitions), length, 0, len(sets))
-
-        mined = mine_bits(run, support, count)
-    truth = true_supports.fn(run, ingested, tuple(level.items for level in mined.longer))
-    itemsets, rules = itemset_rows(run.plan, mined, 2000), rule_rows(run.plan, mined)
-    return RowEvidence(
-        run.plan,
-        ingested.n_users,
-        ingested.partitions,
-        tally.files,
-        (support,),
-        mined,
-        itemsets.to_pandas(),
-        rules.to_pandas(),
-        truth,
-    )
+    ingested = ingest_items.fn(run, file)
+    draw_all(run, range(ingested.partitions))
+    return conclude_all(run, ingested)
 
 
-def failed(evidence: RowEvidence) -> set[str]:
-    return {verdict.gate for verdict in run_gates(item_gates(evidence)) if not verdict.passed}
+@pytest.fixture(scope="module")
+def concluded(tmp_path_factory: pytest.TempPathFactory) -> Concluded:
+    folder = tmp_path_factory.mktemp("gates")
+    return _concluded(world(folder, 2000, sensitivity={"of": 2, "levels": dict.fromkeys(ITEMS, 1)}), folder / "home")
 
 
-def _moved(evidence: RowEvidence, change: Callable[[np.ndarray], np.ndarray]) -> RowEvidence:
-    support = evidence.supports[0]
-    return replace(evidence, supports=(replace(support, counts=change(support.counts)),))
+def _moved(concluded: Concluded, change: Callable[[np.ndarray], np.ndarray]) -> Concluded:
+    support = concluded.result.supports[0]
+    moved = replace(support, counts=change(support.counts))
+    return replace(concluded, result=replace(concluded.result, supports=(moved,)))
 
 
-def test_every_gate_can_fail(evidence: RowEvidence) -> None:
-    assert failed(evidence) == set()
-    plan, rows = evidence.plan, evidence.itemsets
-    tight = [level.model_copy(update={"bound": level.bound / 2}) for level in plan.levels]
-    small = [level.model_copy(update={"budget": level.budget / 8}) for level in plan.levels]
-    one_level = evidence.supports[0].counts.copy()
-    one_level[0] = evidence.supports[0].n[0] * 0.8
-    true = replace(evidence.truth, expected=dict.fromkeys(evidence.truth.expected, 0.9)) if evidence.truth else None
+def _table(concluded: Concluded, name: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Concluded:
+    return replace(concluded, tables={**concluded.tables, name: change(concluded.tables[name])})
+
+
+def test_every_gate_can_fail(concluded: Concluded) -> None:
+    """What is wrong in a run's tables, tallies or files is refused by Great Expectations, and nothing else is."""
+    assert concluded.failed() == set()
+    one_level = concluded.result.supports[0].counts.copy()
+    one_level[0] = concluded.result.supports[0].n[0] * 0.8
+    truth = replace(concluded.truth, expected=dict.fromkeys(concluded.truth.expected, 0.9))
+    unsearched = replace(concluded.result, mined=replace(concluded.result.mined, searched=0))
     broken = {
-        "row_epsilon": replace(evidence, plan=plan.model_copy(update={"levels": tuple(tight)}), truth=None),
-        "item_epsilon": replace(evidence, plan=plan.model_copy(update={"levels": tuple(small)})),
-        "supports_plausible": _moved(evidence, lambda counts: counts * 0),
-        "levels_agree": _moved(evidence, lambda counts: one_level),
-        "errors_usable": replace(evidence, itemsets=rows.assign(standard_error=0.0)),
-        "rules_usable": replace(evidence, rules=evidence.rules.assign(confidence=np.nan)),
-        "items_complete": replace(evidence, itemsets=rows.iloc[1:]),
-        "searched": replace(evidence, mined=replace(evidence.mined, searched=0)),
-        "partitions_once": replace(evidence, files=(*evidence.files, evidence.files[0])),
-        "everyone_counted": replace(evidence, n_users=2001),
-        "enough_users": replace(evidence, plan=plan.model_copy(update={"minimum_users": 2001})),
-        "supports_true": replace(evidence, truth=true),
+        "supports_plausible": _moved(concluded, lambda counts: counts * 0),
+        "levels_agree": _moved(concluded, lambda counts: one_level),
+        "errors_usable": _table(concluded, "itemsets", lambda rows: rows.with_columns(standard_error=pl.lit(0.0))),
+        "rules_usable": _table(concluded, "rules", lambda rows: rows.with_columns(confidence=pl.lit(float("nan")))),
+        "items_complete": _table(concluded, "itemsets", lambda rows: rows.slice(1)),
+        "searched": replace(concluded, result=unsearched),
+        "partitions_once": replace(concluded, counted=(*concluded.counted, concluded.counted[0])),
+        "everyone_counted": replace(concluded, ingested=replace(concluded.ingested, n_users=2001)),
+        "enough_users": replace(concluded, ingested=replace(concluded.ingested, n_users=0)),
+        "supports_true": replace(concluded, truth=truth),
     }
     for name, wrong in broken.items():
-        (verdict,) = run_gates(gate for gate in item_gates(wrong) if gate.name == name)
+        assert name in wrong.failed(), name
+    promised = {"row_epsilon", "item_epsilon", "budgets_sum", "spend_within_total", "exact_epsilon"}
+    assert {*broken, *promised} == {verdict.gate for verdict in concluded.verdicts()}
+
+
+def test_a_plan_that_breaks_its_promise_fails_its_gates(concluded: Concluded) -> None:
+    """`exact_epsilon` has nothing to compare where bounds are not kept: there `row_epsilon` refuses a release."""
+    plan, question = concluded.run.plan, items_of(concluded.run)
+    tight = tuple(level.model_copy(update={"bound": level.bound / 2}) for level in question.levels)
+    small = tuple(level.model_copy(update={"budget": level.budget / 8}) for level in question.levels)
+    tables = {name: rows.to_dict(as_series=False) for name, rows in concluded.tables.items()}
+    for name, levels, truth in (("row_epsilon", tight, None), ("item_epsilon", small, concluded.truth)):
+        wrong = question.model_copy(update={"levels": levels})
+        evidence = Evidence(concluded.ingested.n_users, concluded.result, tables, truth)
+        (verdict,) = run_gates(gate for gate in wrong.gates(evidence) if gate.name == name)
         assert not verdict.passed, name
-    assert set(broken) == {gate.name for gate in item_gates(evidence)}
+    for name, update in (
+        ("spend_within_total", {"total": plan.total / 2 if plan.total else None}),
+        ("budgets_sum", {"total": plan.total * 2 if plan.total else None}),
+        ("enough_users", {"minimum_users": 2001}),
+    ):
+        gates = plan.model_copy(update=update).gates(2000, concluded.ingested.partitions, [])
+        (verdict,) = run_gates(gate for gate in gates if gate.name == name)
+        assert not verdict.passed, name
 
 
 def test_values_pass_and_a_wrong_truth_is_caught(tmp_path: Path) -> None:
     rows = make_rows(2000).unique("user", keep="first", maintain_order=True)
-    found = _evidence(world(tmp_path, 2000, rows, **ONE, missing="tea", budget={"total": 3}), tmp_path / "home")
-    assert failed(found) == set()
-    assert found.truth is not None
+    found = _concluded(world(tmp_path, 2000, rows, **ONE, missing="tea", budget={"total": 3}), tmp_path / "home")
+    assert found.failed() == set()
     shifted = {key: value + 0.2 for key, value in found.truth.expected.items()}
-    assert failed(replace(found, truth=replace(found.truth, expected=shifted))) == {"supports_true"}
+    assert replace(found, truth=replace(found.truth, expected=shifted)).failed() == {"supports_true"}
 
 
 def test_the_truth_is_not_for_releases(tmp_path: Path) -> None:
     run, file = opened(world(tmp_path, 20), tmp_path / "home")
-    ingested = ingest_rows.fn(run, file)
-    with pytest.raises(PldpError, match="true_supports failed"):
-        true_supports.fn(run, ingested, ())
-    assert KIND.artifacts == ("itemsets", "rules", "budgets")
+    ingested = ingest_items.fn(run, file)
+    with pytest.raises(ValueError, match="a release never reads the truth"):
+        everybody(run, ingested)
     assert Home(tmp_path / "home").spends() == []
 
 
@@ -316,5 +325,5 @@ def test_a_file_that_is_source_and_users_has_columns_of_one_role(tmp_path: Path,
     given = {"path": users, "level": "ITEM"}
     choices = {"choices": {"bread": "1/2", "beer": 1}}
     with pytest.raises(SpecError, match=r"source\.item and users\.level both read column"):
-        load_items(write_spec(tmp_path, users=given, levels=choices))
-    assert load_items(write_spec(tmp_path, users={"path": users, "level": "level"})).users is not None
+        load_spec(write_spec(tmp_path, users=given, levels=choices))
+    assert load_spec(write_spec(tmp_path, users={"path": users, "level": "level"})).users is not None

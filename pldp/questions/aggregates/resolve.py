@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -16,10 +17,16 @@ from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.aggregates.spec import AggregatesSpec, Weighted
 from pldp.questions.plan import Plan
 
+_PROFILE = re.compile(r"\bbudgets\[(\d+)\]")
+
 
 def release_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str) -> Plan:
     """The plan of a release that asks for nothing but aggregates."""
-    question = make_plan(spec, catalogue, catalogue_sha256)
+    try:
+        question = make_plan(spec, catalogue, catalogue_sha256)
+    except ValueError as error:  # which knows budgets by position, and the author by name
+        names = tuple(spec.profiles)
+        raise ValueError(_PROFILE.sub(lambda place: f"profiles.{names[int(place[1])]}", str(error))) from None
     return Plan(
         name=spec.name,
         total=None,  # no budget is about users as a whole: the unit is an item, or an occurrence of one
