@@ -33,9 +33,11 @@ def frame(table: Table, columns: Mapping[str, Any]) -> pl.DataFrame:
     """The rows of a table, without their release, from its columns: sequences, arrays, or one value for all rows.
 
     Columns that may be null can be left out. ValueError where a name is unknown or missing, or cells are of another
-    type; none of them quotes a cell.
+    type; none of them quotes a cell. No columns at all are no rows: numbers that nobody asked a quantile of.
     """
     wanted = schema(table.content)
+    if not columns:
+        return pl.DataFrame(schema=wanted)
     if strange := set(columns) - set(wanted):
         raise ValueError(f"table {table.name} has no column {', '.join(sorted(strange))}")
     if missing := {column.name for column in table.content if not column.nullable} - set(columns):
@@ -47,8 +49,7 @@ def frame(table: Table, columns: Mapping[str, Any]) -> pl.DataFrame:
 
 def stacked(table: Table, parts: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """The rows of several parts, one below the other; no part at all is a frame without rows."""
-    empty = pl.DataFrame(schema=schema(table.content))
-    return pl.concat([empty, *(frame(table, part) for part in parts)])
+    return pl.concat([frame(table, {}), *(frame(table, part) for part in parts)])
 
 
 def from_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:

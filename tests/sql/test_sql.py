@@ -187,7 +187,6 @@ def vault() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-
 def test_a_vault_is_complete_once_it_says_so(vault: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(duckdb.CatalogException):
         vault.execute(statement("19_ingest_found"))

@@ -110,7 +110,9 @@ def test_a_report_that_the_plan_cannot_make_is_refused_by_row(tmp_path: Path) ->
 def test_a_file_of_another_shape_is_refused(tmp_path: Path, table: pa.Table) -> None:
     run, file = clients(tmp_path)
     pq.write_table(table, tmp_path / "inbox" / "attribute=job" / "level=low" / "odd.parquet")
-    with pytest.raises(SourceError, match=r"odd\.parquet: must be a whole Parquet file with exactly the columns `report` of uint8"):
+    with pytest.raises(
+        SourceError, match=r"odd\.parquet: must be a whole Parquet file with exactly the columns `report` of uint8"
+    ):
         collect.fn(run, file)
 
 

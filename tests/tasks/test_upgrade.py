@@ -58,7 +58,9 @@ def test_a_slot_of_the_earlier_version_is_never_drawn_again(
     spec = named(kind.world(tmp_path / "world"), name)
     earlier = next(line["release_id"] for line in home.spends() if line["name"] == name)
     before = digests(home.root)
-    said = rf"slot 'past' of '{name}' was spent by {earlier} of an older version.*`pldp show {earlier}`.* another --slot"
+    said = (
+        rf"slot 'past' of '{name}' was spent by {earlier} of an older version.*`pldp show {earlier}`.* another --slot"
+    )
     with pytest.raises(HomeError, match=said) as refused:
         kind.opened(spec, home.root, "past")
     assert str(refused.value).endswith("Nothing was drawn.")
