@@ -32,8 +32,13 @@ def schema(columns: Iterable[Column]) -> dict[str, pl.DataType]:
 def frame(table: Table, columns: Mapping[str, Any]) -> pl.DataFrame:
     """The rows of a table, without their release, from its columns: sequences, arrays, or one value for all rows.
 
-    No columns at all are no rows, and columns that may be null can be left out. ValueError where a name is unknown or
-    missing, or cells are of another type; none of them quotes a cell.
+    <<<<<<< HEAD
+        No columns at all are no rows, and columns that may be null can be left out. ValueError where a name is unknown or
+        missing, or cells are of another type; none of them quotes a cell.
+    =======
+        Columns that may be null can be left out. ValueError where a name is unknown or missing, or cells are of another
+        type; none of them quotes a cell. No columns at all are no rows: numbers that nobody asked a quantile of.
+    >>>>>>> t1
     """
     wanted = schema(table.content)
     if not columns:
@@ -49,8 +54,7 @@ def frame(table: Table, columns: Mapping[str, Any]) -> pl.DataFrame:
 
 def stacked(table: Table, parts: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """The rows of several parts, one below the other; no part at all is a frame without rows."""
-    empty = pl.DataFrame(schema=schema(table.content))
-    return pl.concat([empty, *(frame(table, part) for part in parts)])
+    return pl.concat([frame(table, {}), *(frame(table, part) for part in parts)])
 
 
 def from_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:

@@ -11,16 +11,22 @@ import polars as pl
 import pytest
 
 from pldp.errors import SourceError
-from pldp.expectations.number_gates import quantiles_usable
 from pldp.expectations.runner import run_gates
+from pldp.questions.histograms.gates import quantiles_usable
+from pldp.questions.histograms.question import Histograms
 from pldp.questions.histograms.spec import Binned
 from pldp.questions.numbers.estimate import Distribution
 from pldp.questions.numbers.quantiles import Quantile, to_bins
+from pldp.questions.numbers.tables import bin_rows, quantile_rows
+from pldp.tables.registry import published_table
+from pldp.tasks.combine import combine
+from pldp.tasks.count import add_up, count
 from pldp.tasks.ingest import ingest
-from pldp.tasks.numbers import bin_rows, number_tables, quantile_rows
 from pldp.tasks.query import connect
 from pldp.tasks.specfile import load_spec
-from tests.people import opened, world, write_spec
+from pldp.tasks.tables import frame, schema
+from tests.people import JOBS, histograms_of, make_people, opened, world, write_spec
+from tests.tasks.conftest import Staged, drawn
 from tests.tasks.test_numbers import CELLS
 
 AGE: dict[str, Any] = {"name": "age", "kind": "binned", "edges": [18, 33.25, 50.5, 97.99999, 98], "missing": 50}
@@ -77,13 +83,14 @@ def test_without_a_missing_value_no_number_refuses_the_source(cell: str, tmp_pat
 
 
 def test_the_gate_can_fail(tmp_path: Path) -> None:
-    plan = load_spec(write_spec(tmp_path, attributes=[{**AGE, "quantiles": [0.25, 0.5]}])).plan
+    (plan,) = load_spec(write_spec(tmp_path, attributes=[{**AGE, "quantiles": [0.25, 0.5]}])).plan.questions
+    assert isinstance(plan, Histograms)
     good = tuple(Quantile(p, 40.0, 1.0, 38.0, 42.0) for p in (0.25, 0.5))
     four = np.full(4, 0.25)
     found = Distribution("age", "binned oc+", good, np.array(AGE["edges"]), four, four / 10, 100)
 
     def passes(*quantiles: Quantile) -> bool:
-        (verdict,) = run_gates((quantiles_usable(plan, (replace(found, quantiles=quantiles),)),))
+        (verdict,) = run_gates((quantiles_usable(plan, quantile_rows((replace(found, quantiles=quantiles),))),))
         return verdict.passed
 
     assert passes(*good)
@@ -92,8 +99,26 @@ def test_the_gate_can_fail(tmp_path: Path) -> None:
     assert not passes(good[0], replace(good[1], standard_error=0.0))
     assert not passes(good[0], replace(good[1], standard_error=np.inf))
     assert not passes(good[0], replace(good[1], quantile=np.nan))
-    tables = number_tables(plan, None, (found,))
-    assert set(tables) == {"quantiles", "bins"}, "no means where nobody asked for one"
-    assert quantile_rows((found,))["method"].to_list() == ["binned oc+"] * 2
-    assert bin_rows((found,))["bin_high"].to_list() == AGE["edges"][1:]
-    assert number_tables(plan, None) == {}
+    assert list(quantile_rows((found,))["method"]) == ["binned oc+"] * 2
+    assert list(bin_rows((found,))["bin_high"]) == AGE["edges"][1:]
+
+
+def test_tables_of_what_was_asked_for(staged: Staged, tmp_path: Path) -> None:
+    """No means where nobody asked for one, no quantiles where there are none, and no bins of categories."""
+    assert not {"means", "quantiles", "bins"} & set(staged.tables)
+    # Jobs as numbers: 0 … 5.
+    people = make_people(4000).with_columns(age=pl.col("job").replace_strict(dict(zip(JOBS, range(6), strict=True))))
+    bare: dict[str, Any] = {"name": "age", "kind": "binned", "edges": [0, 1, 2, 3, 4, 5, 6]}
+    for quantiles in ([], [0.5]):
+        attributes = [{**bare, "quantiles": quantiles}]
+        run, file = opened(world(tmp_path, people, attributes=attributes), tmp_path / "home", evaluation=True, seed=1)
+        partitions = ingest.fn(run, file).partitions
+        drawn(run, partitions)
+        plan, tallies = histograms_of(run), add_up(count.fn(run, None, range(partitions)))
+        estimates = {method: combine.fn(run, 0, method, tallies, partitions, None) for method in plan.methods}
+        tables = plan.tables(plan.conclude(tallies, estimates))
+        assert set(tables) == {"histograms", "estimates", "level_estimates", "quantiles", "bins"}
+        for name, rows in tables.items():
+            assert dict(frame(published_table(name), rows).schema) == schema(published_table(name).content)
+        assert frame(published_table("quantiles"), tables["quantiles"]).height == len(quantiles)
+        assert frame(published_table("bins"), tables["bins"]).height == 6

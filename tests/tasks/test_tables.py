@@ -72,7 +72,7 @@ def test_a_missing_column_is_named() -> None:
 
 
 def test_no_rows_have_the_columns_all_the_same() -> None:
-    for made in (stacked(RULES, ()), from_rows(RULES, ())):
+    for made in (stacked(RULES, ()), from_rows(RULES, ()), frame(RULES, {})):
         assert made.is_empty()
         assert dict(made.schema) == schema(RULES.content)
 
