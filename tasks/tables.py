@@ -32,13 +32,8 @@ def schema(columns: Iterable[Column]) -> dict[str, pl.DataType]:
 def frame(table: Table, columns: Mapping[str, Any]) -> pl.DataFrame:
     """The rows of a table, without their release, from its columns: sequences, arrays, or one value for all rows.
 
-    <<<<<<< HEAD
-        No columns at all are no rows, and columns that may be null can be left out. ValueError where a name is unknown or
-        missing, or cells are of another type; none of them quotes a cell.
-    =======
-        Columns that may be null can be left out. ValueError where a name is unknown or missing, or cells are of another
-        type; none of them quotes a cell. No columns at all are no rows: numbers that nobody asked a quantile of.
-    >>>>>>> t1
+    No columns at all are no rows, and columns that may be null can be left out. ValueError where a name is unknown or
+    missing, or cells are of another type; none of them quotes a cell.
     """
     wanted = schema(table.content)
     if not columns:
