@@ -241,7 +241,7 @@ def test_rows_fit_their_tables(tmp_path: Path) -> None:
     with connect(tmp_path / "t.duckdb") as connection:
         prepare_tables(connection)
         for table, frame in tables.items():
-            described = connection.execute(f"SELECT column_name FROM (DESCRIBE {table})").fetchall()
+            described = connection.execute(f"SELECT column_name FROM (DESCRIBE {table})").fetchall()  # noqa: S608
             assert ["release_id", *frame.columns] == [row[0] for row in described]
     assert tables["means"]["attribute"].to_list() == ["age", "pay"]
     assert tables["quantiles"].height == 1
