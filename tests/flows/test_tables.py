@@ -283,7 +283,7 @@ def test_a_pipe_has_every_number(tmp_path: Path) -> None:
 
 
 def test_budgets_stand_in_the_column_of_their_level() -> None:
-    """Providers have tables of their own, and attributes whose people choose from other levels keep to their columns."""
+    """Providers have tables of their own; attributes whose people choose from other levels keep to their columns."""
     rows = pl.DataFrame(
         {
             "provider": [None, None, None, "tv", "tv", "shop", "shop"],
