@@ -184,7 +184,7 @@ def kind_tests(source: str) -> list[int]:
             case _:
                 found = False
         if found:
-            lines.append(node.lineno)
+            lines.append(getattr(node, "lineno", 0))
     return sorted(lines)
 
 
