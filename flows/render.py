@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from rich.console import Console
 
-from pldp.flows.render_aggregates import budget_tables, totals_tables
-from pldp.flows.render_histograms import budgets_table, histogram_tables, shares_table
+from pldp.flows.render_aggregates import totals_tables
+from pldp.flows.render_budgets import budget_tables
+from pldp.flows.render_histograms import histogram_tables, shares_table
 from pldp.flows.render_items import itemset_tables
 from pldp.flows.render_numbers import means_table, quantiles_table
 from pldp.flows.tables import Table
@@ -58,9 +59,8 @@ def _tables(found: PublishedRelease) -> Iterator[Table]:
         yield from itemset_tables(tables["itemsets"], found.tables["rules"])
     if "aggregates" in tables:
         yield from totals_tables(tables["aggregates"])
+    if "budgets" in tables:
         yield from budget_tables(tables["budgets"])
-    elif "budgets" in tables:
-        yield budgets_table(tables["budgets"])
 
 
 def show_evaluation(out: Console, done: Evaluated, show_study: Callable[[Console, Evaluated], None]) -> None:

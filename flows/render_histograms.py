@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from pldp.flows.tables import Bar, Table
 from pldp.tasks.terminal import styled
-
-if TYPE_CHECKING:
-    pass
 
 SHOWN_VALUES = 8
 _BAR = 24
@@ -51,20 +47,4 @@ def shares_table(rows: pl.DataFrame) -> Table:
         table.add_column(column, justify="right")
     for row in rows.iter_rows(named=True):
         table.add_row(row["attribute"] or "all", row["level"], f"{row['share']:.2%}", f"{row['standard_error']:.2%}")
-    return table
-
-
-def budgets_table(rows: pl.DataFrame) -> Table:
-    table = Table(title="Budgets", title_justify="left")
-    table.add_column("attribute")
-    for level in rows["level"].unique(maintain_order=True):
-        table.add_column(f"ε {level}", justify="right")
-    table.add_column("share of total", justify="right")
-    hidden = rows["level_leak"].null_count() < rows.height
-    if hidden:
-        table.add_column("tells about the level", justify="right")
-    for (attribute,), part in rows.group_by("attribute", maintain_order=True):
-        cells = [f"{row['nominal_epsilon']:.4f} {row['mechanism']}" for row in part.iter_rows(named=True)]
-        leak = [f"{part['level_leak'][0]:.3f}"] if hidden else []
-        table.add_row(str(attribute), *cells, f"{part['share'][0]:.1%}", *leak)
     return table

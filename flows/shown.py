@@ -11,7 +11,7 @@ from rich.console import Console
 
 from pldp.channels.exact import float_above
 from pldp.flows.planned import Planned
-from pldp.flows.render_histograms import budgets_table
+from pldp.flows.render_budgets import budget_tables
 from pldp.flows.tables import Table
 from pldp.page import words
 from pldp.privacy.trust import trust_model
@@ -33,7 +33,8 @@ def show_plan(out: Console, planned: Planned) -> None:
     out.print(f"Model: {trust_model(plan.perturbed_by).name}", highlight=False, soft_wrap=True)
     show_lines(out, "Assumed", planned.assumptions)
     show_lines(out, "Note", planned.notes)
-    out.print(budgets_table(planned.budgets))
+    for table in budget_tables(planned.budgets):
+        out.print(table)
     for kind, tables in planned.predictions.items():
         show_frames(out, tables, f"{kind}: ")
     target = planned.target

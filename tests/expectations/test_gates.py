@@ -339,7 +339,7 @@ class Fixed(HistogramsTruth):
     """Shares as they stand, whatever they sum to."""
 
     @property
-    def shares(self) -> dict[str, Floats]:  # type: ignore[override]
+    def shares(self) -> dict[str, Floats]:
         return {name: found[0].astype(float) for name, found in self.counts.items()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -31,14 +32,17 @@ def test_every_example_is_planned(example: Path, pldp: Pldp) -> None:
     assert shown.code == 0, shown.err
     told = json.loads(pldp("plan", example, "--json").out)
     assert told["name"] in shown.out
-    assert told["worst_total"] > 0
+    assert told["worst_total"]
+    assert all(spent > 0 for spent in told["worst_total"].values()), "by unit: different ones are never added"
+    assert told["predictions"].keys() == {question["kind"] for question in told["plan"]["questions"]}
 
 
 def test_a_target_error_is_searched_for_or_refused(example: Path, pldp: Pldp) -> None:
     said = pldp("plan", example, "--target-error", "0.05", "--json")
     if "kind" in yaml.safe_load(example.read_text()):
         assert said.code == 2
-        assert "--target-error is for histograms and means" in said.err
+        assert "--target-error: a target error is a share, and " in said.err
+        assert "have none: compare the errors of two budgets instead. Nothing was" in said.err
         return
     assert said.code == 0, said.err
     target = json.loads(said.out)["target"]
@@ -64,16 +68,17 @@ INCOME = {"name": "income", "kind": "number", "bounds": [0, 100_000]}
 def test_a_target_covers_shares_and_means(share: str, largest: str, tmp_path: Path, pldp: Pldp) -> None:
     """Plugged back, the answer's budget and users bring the larger of both errors to the target, means by range."""
 
-    def planned(*options: object, **sections: object) -> dict[str, object]:
+    def planned(*options: object, **sections: object) -> dict[str, Any]:
         spec = tmp_path / "mixed.yaml"
         content = {**MIXED, "attributes": [SEX, INCOME], "numbers": {"share": share}, **sections}
         spec.write_text(yaml.safe_dump(content))
-        found: dict[str, object] = json.loads(pldp("plan", spec, "--json", *options).out)
+        found: dict[str, Any] = json.loads(pldp("plan", spec, "--json", *options).out)
         return found
 
-    def errors(found: dict[str, object]) -> dict[str, float]:
-        shares = {r["attribute"]: r["standard_error"] for r in found["errors"] if r["method"] == "oc+"}  # type: ignore[attr-defined]
-        means = {r["attribute"]: r["standard_error"] / 1e5 for r in found["means"] if r["published"]}  # type: ignore[attr-defined]
+    def errors(found: dict[str, Any]) -> dict[str, float]:
+        histograms, numbers = (found["predictions"][kind] for kind in ("histograms", "numbers"))
+        shares = {r["attribute"]: r["standard_error"] for r in histograms["errors"] if r["method"] == "oc+"}
+        means = {r["attribute"]: r["standard_error"] / 1e5 for r in numbers["means"] if r["published"]}
         return shares | means
 
     target = planned("--target-error", 0.02)["target"]
@@ -90,23 +95,24 @@ def test_the_answer_says_what_was_searched(tmp_path: Path, pldp: Pldp) -> None:
     spec = tmp_path / "mixed.yaml"
     spec.write_text(yaml.safe_dump({**MIXED, "attributes": [SEX, {**INCOME, "quantiles": [0.5]}]}))
     said = " ".join(pldp("plan", spec, "--target-error", "0.02").out.split())
-    assert "0.02 on the typical share of every histogram and every mean as a share of its bounds takes" in said
-    assert "Quantiles have no predicted error: they were not searched for." in said
+    both = "the typical share of every histogram and of every mean as a share of its bounds"
+    assert f"To reach 0.02 as the standard error of {both}: a budget of" in said
+    assert "Note: quantiles have no predicted error: a target error does not cover them" in said
     spec.write_text(yaml.safe_dump({**MIXED, "attributes": [SEX]}))
     said = " ".join(pldp("plan", spec, "--target-error", "0.02").out.split())
-    assert "0.02 on the typical share of every histogram takes" in said
-    assert "Quantiles" not in said
+    assert "To reach 0.02 as the standard error of the typical share of every histogram: a budget of" in said
+    assert "quantiles" not in said.lower()
 
 
 def test_the_basket_example_tells_what_each_sensitivity_gets(pldp: Pldp) -> None:
     """Its row is one that a person would accept, and the more sensitive an item the less of it is told."""
     basket = ROOT / "data" / "basket.yaml"
     told = json.loads(pldp("plan", basket, "--json").out)
-    assert told["worst_total"] <= 4
-    rows = {row["sensitivity"]: row for row in told["sensitivities"]}
+    assert all(spent <= 4 for spent in told["worst_total"].values())
+    rows = {row["sensitivity"]: row for row in told["predictions"]["items"]["sensitivities"]}
     assert [rows[level]["items"] for level in range(5)] == [4, 2, 2, 2, 1]
     assert [round(rows[level]["exact_epsilon"], 3) for level in range(5)] == [0.422, 0.422, 0.400, 0.267, 0.133]
     assert [round(rows[level]["odds"], 2) for level in range(5)] == [1.53, 1.53, 1.49, 1.31, 1.14]
     shown = pldp("plan", basket).out
-    assert "What each sensitivity gets" in shown
+    assert "items: sensitivities" in shown
     assert "1.14" in shown

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from pldp.questions.aggregates.statement import aggregates_statement
-from pldp.questions.histograms.statement import privacy_statement
-from pldp.questions.items.statement import items_statement
-from pldp.tasks.kinds import load_any
+from pldp.privacy.statement import privacy_statement
+from pldp.tasks.specfile import load_spec
 from tests.flows.conftest import ROOT, Finished, Pldp
 from tests.items import world as films
 from tests.people import world as people
@@ -49,13 +47,7 @@ def hidden_reports(folder: Path) -> Path:
 
 
 def statement_of(spec: Path) -> dict[str, Any]:
-    plan: Any = load_any(spec).plan
-    kind = getattr(plan, "kind", "histograms")
-    if kind == "items":
-        return items_statement(plan, "some-release", 1000)
-    if kind == "aggregates":
-        return aggregates_statement(plan, "some-release", 1000)
-    return privacy_statement(plan, "some-release", 1000)
+    return privacy_statement(load_spec(spec).plan, "some-release", 1000)
 
 
 @pytest.mark.parametrize("make", [people, numbers, films, items], ids=["histograms", "numbers", "aggregates", "items"])
@@ -67,7 +59,7 @@ def test_an_operator_drew_the_noise(make: Any, tmp_path: Path, pldp: Pldp) -> No
     assert "differential privacy by local noise that a trusted operator drew, " in statement["guarantee"]
     assert "not whoever ran the release" in statement["holds_towards"]
     assert any("whoever holds the vault" in sentence for sentence in statement["assumptions"])
-    assert f"model: {OPERATED}" in pldp("plan", spec).out
+    assert f"Model: {OPERATED}" in pldp("plan", spec).out
 
 
 @pytest.mark.parametrize("make", [reports, hidden_reports])
@@ -78,7 +70,7 @@ def test_clients_drew_the_noise(make: Any, tmp_path: Path, pldp: Pldp) -> None:
     assert statement["guarantee"] == "local differential privacy, personalised by level"
     assert "whoever runs the release included" in statement["holds_towards"]
     assert not any("vault" in sentence for sentence in statement["assumptions"])
-    assert "model: local\n" in pldp("plan", spec).out
+    assert "Model: local\n" in pldp("plan", spec).out
 
 
 def test_a_published_release_says_it_everywhere(finished: Finished, pldp: Pldp) -> None:

@@ -21,6 +21,8 @@ from pldp.questions.rows import stacked
 if TYPE_CHECKING:
     from pldp.questions.numbers.question import Numbers
 
+UNPREDICTED = "quantiles have no predicted error: a target error does not cover them"
+
 
 def class_shares(plan: NumbersPlan, level: NumberLevel, question: Question) -> Floats:
     """The share of the question's reports that each class is to have; attributes matter independently of each other.
@@ -115,7 +117,8 @@ def predictions(plan: Numbers) -> Predictions:
         for method in ESTIMATORS
     ]
     tables = {"means": stacked(means), "sampling": _sampling(plan), "mechanisms": _mechanisms(plan)}
-    return Predictions(tables, _assumptions(plan))
+    asked = any(question.probabilities for question in plan.questions)
+    return Predictions(tables, _assumptions(plan), (UNPREDICTED,) if asked else ())
 
 
 def _sampling(plan: Numbers) -> Rows:

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from pldp.errors import SpecError
 from pldp.flows.cli import app
 from pldp.tasks.specfile import load_spec
-from tests import baskets, items
+from tests import baskets
+from tests.pldp.questions.aggregates import world as aggregates
 from tests.pldp.specs import changed
 
 HIV = {"name": "hiv", "values": ["positive", "negative"]}
@@ -77,7 +78,7 @@ SHARED: list[tuple[str, dict[str, Any], str, str]] = [
 
 def written(folder: Path, kind: str, sections: dict[str, Any]) -> Path:
     path = folder / "spec.yaml"
-    whole = {"items": baskets.SPEC, "aggregates": items.SPEC}.get(kind)
+    whole = {"items": baskets.SPEC, "aggregates": aggregates.SPEC}.get(kind)
     content = changed(**sections) if whole is None else {**deepcopy(whole), **sections}
     path.write_text(yaml.safe_dump({key: value for key, value in content.items() if value is not None}))
     return path
