@@ -22,7 +22,7 @@ VALUES = {
 LEVELS = {"low": (300, 2.0), "mid": (500, 5.0), "high": (200, 20.0)}
 """How many chose a level, and the variance of one report's noise."""
 
-NAMES = ("sample", "census", "films", "baskets", "survey")
+NAMES = ("sample", "census", "films", "baskets", "survey", "methods")
 NEWEST = {name: f"{name}-2" for name in NAMES} | {f"{name}-alike": f"{name}-alike-2" for name in NAMES}
 
 
@@ -65,9 +65,14 @@ def make_tables() -> Tables:
             for gate, passed in gates
         ]
         if release["status"] == "published":
-            {"sample": _categories, "census": _hidden, "films": _aggregates, "baskets": _items, "survey": _numbers}[
-                name.removesuffix("-alike")
-            ](tables, release_id, rng)
+            {
+                "sample": _categories,
+                "census": _hidden,
+                "films": _aggregates,
+                "baskets": _items,
+                "survey": _numbers,
+                "methods": _methods,
+            }[name.removesuffix("-alike")](tables, release_id, rng)
     return tables
 
 
@@ -93,6 +98,27 @@ def _histogram(tables: Tables, release_id: str, rng: random.Random) -> None:
                     "unbiased_standard_error": rng.random() / 40,
                 }
             )
+
+
+def _methods(tables: Tables, release_id: str, rng: random.Random) -> None:
+    for attribute, values in VALUES.items():
+        for value in values:
+            for method in ("oc+", "sum", "op"):
+                share = rng.random() / 3
+                tables["estimates"].append(
+                    {
+                        "release_id": release_id,
+                        "attribute": attribute,
+                        "value": value,
+                        "method": method,
+                        "frequency": share,
+                        "standard_error": rng.random() / 50,
+                        "ci_low": share - 0.02,
+                        "ci_high": share + 0.02,
+                        "n_reports": 1000,
+                        "is_answer": method == "oc+",
+                    }
+                )
 
 
 def _budget(release_id: str, attribute: str, level: str, rng: random.Random, **more: Any) -> Row:

@@ -178,6 +178,17 @@ def estimates(name: str, **wanted: Any) -> list[Row]:
     return sorted(rows("level_estimates", name, **wanted), key=lambda row: (row["value"], row["standard_error"]))
 
 
+def apart() -> list[tuple[Any, ...]]:
+    """How far the methods of a release lie apart, in the answer's errors."""
+    answers = {(row["release_id"], row["attribute"], row["value"]): row for row in rows("estimates", is_answer=True)}
+    most: dict[tuple[str, str], float] = {}
+    for row in rows("estimates"):
+        answer = answers[row["release_id"], row["attribute"], row["value"]]
+        off = abs(row["frequency"] - answer["frequency"]) / answer["standard_error"]
+        most[row["release_id"], row["attribute"]] = max(off, most.get((row["release_id"], row["attribute"]), 0.0))
+    return [(*key, off) for key, off in most.items()]
+
+
 Answer = Callable[[], list[tuple[Any, ...]]]
 ANALYST: list[tuple[str, Answer]] = [
     (
@@ -205,6 +216,20 @@ ANALYST: list[tuple[str, Answer]] = [
         ),
     ),
     ("avg(unbiased_frequency)", averages),
+    (
+        "FROM latest_estimates",
+        lambda: pick(
+            sorted(
+                rows("estimates", "methods", attribute="age"), key=lambda row: (row["value"], row["standard_error"])
+            ),
+            "value",
+            "method",
+            "frequency",
+            "standard_error",
+            "is_answer",
+        ),
+    ),
+    ("FROM estimates AS other", lambda: apart()),
     (
         "FROM latest_level_estimates",
         lambda: pick(
