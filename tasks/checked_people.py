@@ -76,7 +76,7 @@ def _counts(
     if not met:
         return [int(n) for n in users]
     counts = looked.aggregate([Function("count_if", column(f"met_{i}")) for i in range(len(met))]).fetchall()[0]
-    return [int(n) for n in (*users, *counts)]
+    return [int(n or 0) for n in (*users, *counts)]  # of no row count_if is null
 
 
 def _firsts(

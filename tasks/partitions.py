@@ -67,4 +67,4 @@ def rows_in(run: Run, partitions: int) -> int:
 def read_partition(run: Run, partition: int, columns: Sequence[str]) -> pl.DataFrame:
     """Columns of one partition, in the order of the keys."""
     path = run.partition_file(partition)
-    return pl.read_parquet(path, columns=list(columns), memory_map=False, hive_partitioning=False)
+    return pl.read_parquet(path, columns=list(columns), memory_map=False, hive_partitioning=False, glob=False)

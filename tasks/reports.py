@@ -44,7 +44,7 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
 
 def read_reports(path: Path) -> Columns:
     """The columns of one committed file."""
-    return columns_of(pl.read_parquet(path, memory_map=False, hive_partitioning=False))
+    return columns_of(pl.read_parquet(path, memory_map=False, hive_partitioning=False, glob=False))
 
 
 def columns_of(frame: pl.DataFrame) -> dict[str, NDArray[Any]]:

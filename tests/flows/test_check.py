@@ -177,6 +177,16 @@ def test_what_was_left_out_is_told_on_the_terminal_and_nowhere_else(tmp_path: Pa
     assert not [path for path in kept for word in words if word in path.read_bytes()]
 
 
+def test_a_source_without_a_readable_row_is_told(tmp_path: Path) -> None:
+    """It ended in a TypeError: there was nothing to count."""
+    spec = people.write_spec(tmp_path, source={"path": "people.csv", "user_id": "id", "max_left_out": 1})
+    (tmp_path / "people.csv").write_text("id,job,sex,level\n" + "few,cells\n" * 50)
+    done = run("check", spec)
+    assert done.returncode == 2
+    assert "people.csv: no readable row with a user. Check source and its columns." in done.stderr
+    assert "50 rows, 50 left out" in done.stdout + done.stderr
+
+
 def test_reports_of_clients_are_looked_at(tmp_path: Path) -> None:
     values = ["soup", "salad"]
     spec = people.write_spec(

@@ -102,5 +102,5 @@ def test_reports_are_planned_and_not_evaluated(tmp_path: Path, pldp: Pldp) -> No
     send(tmp_path / "inbox", planned(spec))
     said = pldp("evaluate", spec, "--home", tmp_path / "home")
     assert said.code == 2
-    assert f"{spec}: source.reports holds no truth to compare with; an evaluation needs source.path." in said.err
+    assert f"{spec}: source.reports holds no truth to compare with; an evaluation needs path." in said.err
     assert not (tmp_path / "home").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from pldp.questions.gate import FAMILY, TRUTH_ALPHA, Among, Gate, errors_usable, exactly_once, holds, tails
 from pldp.questions.numbers.estimate import NumbersResult
@@ -103,9 +103,6 @@ def means_unbiased(result: NumbersResult, truth: dict[str, float]) -> Gate:
     return tails(
         "means_unbiased",
         "The means differ from the truth by no more than their errors explain.",
-        [
-            float(2 * norm.sf(abs(one.mean.mean - truth[one.attribute]) / one.mean.standard_error))
-            for one in result.means
-        ],
+        [float(2 * ndtr(-abs(one.mean.mean - truth[one.attribute]) / one.mean.standard_error)) for one in result.means],
         TRUTH_ALPHA,
     )
