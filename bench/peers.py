@@ -22,8 +22,9 @@ from pldp.channels.protocol import PureProtocol, Reports, Values
 from pldp.channels.randomness import Keystream
 from pldp.channels.registry import PROTOCOLS
 from pldp.channels.unary import BRR
+from pldp.channels.words import from_words, to_words
 from pldp.estimate.combine import Combined, combine_linear, estimate_levels
-from pldp.tasks.perturb import read_reports, write_reports
+from pldp.tasks.reports import commit_reports, read_reports
 
 HERE = Path(__file__).resolve().parent
 DOMAINS = {16: 4_000_000, 100: 1_000_000}
@@ -207,8 +208,8 @@ def _release(size: int, values: Values, levels: NDArray[np.uint8], folder: Path 
             reports = protocol.perturb(np.compress(chosen == level, part), Keystream.secure())
             if folder:
                 path = folder / str(level) / f"{start}.parquet"
-                write_reports(path, reports)
-                reports = read_reports(path)
+                commit_reports(path, to_words(reports))
+                reports = from_words(read_reports(path), protocol.report_bytes)
             else:
                 kept[level, start] = reports
             support[level] += protocol.support(reports)

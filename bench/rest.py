@@ -16,7 +16,8 @@ from pldp.channels.protocol import PureProtocol, Values
 from pldp.channels.randomness import Keystream
 from pldp.channels.subset import Subset
 from pldp.channels.unary import BRR
-from pldp.tasks.perturb import read_reports, write_reports
+from pldp.channels.words import from_words, to_words
+from pldp.tasks.reports import commit_reports, read_reports
 
 CASES: tuple[tuple[type[KRR] | type[Subset] | type[BRR], int], ...] = ((KRR, 16), (BRR, 16), (BRR, 100), (Subset, 25))
 USERS = 1 << 20
@@ -39,9 +40,12 @@ def main() -> bool:
 def _measure(protocol: PureProtocol, path: Path) -> list[Measure]:
     values: Values = np.random.default_rng(42).integers(0, protocol.domain_size, USERS).astype(np.uint16)
     stream = Keystream.secure()
-    write_reports(path, protocol.perturb(values, stream))
+    commit_reports(path, to_words(protocol.perturb(values, stream)))
     taken = cpu_medians(
-        {"read": partial(read_reports, path), "draw": partial(protocol.perturb, values, stream)},
+        {
+            "read": lambda: from_words(read_reports(path), protocol.report_bytes),
+            "draw": partial(protocol.perturb, values, stream),
+        },
         ROUNDS,
     )
     case = f"{protocol.name}, k = {protocol.domain_size}: "

@@ -16,8 +16,9 @@ from pldp.flows.options import out
 from pldp.flows.release import release
 from tests.flows.conftest import DATA, ROOT, Pldp, broken_off, ended, resumes
 from tests.flows.searcher import files_under, find
-from tests.items import ATTRIBUTES, make_items, true_totals, world, write_spec
+from tests.items import make_items, true_totals, world, write_spec
 from tests.people import mode
+from tests.pldp.questions.aggregates.world import ATTRIBUTES
 
 pytestmark = pytest.mark.usefixtures("server")
 
