@@ -1,6 +1,7 @@
 """`python -m bench [NAME]…`, names as in NAMES: all of them if none is given. Exits 1 if a requirement fails.
 
-`python -m bench scale --users N…` and `runners --users N` run a part of them.
+`python -m bench scale --users N…` and `runners --users N` run a part of them, and so does
+`python -m bench coverage [--quick] [--seconds N] [--fresh]`.
 `python -m bench fuzz [--cases N] [--seed N]` stands apart: it looks for crashes, and takes as long as it is told to.
 """
 
@@ -13,6 +14,7 @@ NAMES = (
     "startup",
     "kernel",
     "peers",
+    "ingest",
     "scale",
     "runners",
     "rest",
@@ -24,6 +26,7 @@ NAMES = (
     "items_release",
     "census",
     "number_scale",
+    "coverage",
 )
 
 
@@ -34,6 +37,8 @@ def main(names: list[str]) -> int:
         return 0 if fuzz(names[1:]) else 1
     if names[:1] in (["scale"], ["runners"]) and names[1:2] == ["--users"]:
         return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1
+    if names[:1] == ["coverage"]:
+        return 0 if import_module("bench.coverage").main(names[1:]) else 1
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         print(f"bench: {', '.join(unknown)} must be one of {', '.join(NAMES)}. Nothing was run.", file=sys.stderr)

@@ -6,10 +6,12 @@ first and imports what it runs after that.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -219,7 +221,10 @@ def _prepare(home: Path, spec: Path, source: Path | None, runner: Given = None, 
     from pldp.tasks.home import Home
     from pldp.tasks.specfile import load_spec
 
-    check(load_spec(spec, source, runner, evaluation=evaluation)).raise_problems()
+    file = load_spec(spec, source, runner, evaluation=evaluation)
+    if evaluation:
+        file.refuse_evaluation()
+    check(file).raise_problems()
     home = home.resolve()
     Home(home).prepare()
     return home
@@ -238,5 +243,22 @@ app.add_typer(cli_reports.app)
 app.add_typer(cli_reproduce.app)
 
 
+def command() -> None:
+    """What the console script runs: a command, then out, without taking the interpreter apart piece by piece.
+
+    That would take a second, and DuckDB's types, which Prefect's threads still hold then, would be told as leaks.
+    """
+    code = 0
+    try:
+        main()
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    atexit._run_exitfuncs()  # a server of our own ends here
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # whoever read it has gone
+            stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    main()
+    command()

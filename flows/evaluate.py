@@ -20,13 +20,13 @@ from pldp.questions.question import Repeats, Rows
 from pldp.questions.rows import joined
 from pldp.tables.common import BUDGETS
 from pldp.tasks.combine import StoredReports
+from pldp.tasks.described import ingest_source
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import Ingested
 from pldp.tasks.leftout import remarks
 from pldp.tasks.query import connect
 from pldp.tasks.references import reference_of
 from pldp.tasks.run import Run, open_run
-from pldp.tasks.sources import ingest_source
 from pldp.tasks.specfile import load_spec
 from pldp.tasks.stage import guarded
 from pldp.tasks.tables import validation_rows
@@ -63,7 +63,7 @@ def evaluate(
     keep_levels: bool = False,
     source: Path | None = None,
 ) -> Evaluated:
-    load_spec(spec_path, source, evaluation=True)
+    load_spec(spec_path, source, evaluation=True).refuse_evaluation()
     Home(home).prepare()
     given = None if source is None else str(source)
     with orchestrated(home):
@@ -76,6 +76,7 @@ def evaluate_flow(
 ) -> Evaluated:
     """One run of the pipeline, then whatever the kind repeats."""
     file = load_spec(Path(spec_path), None if source is None else Path(source), evaluation=True)
+    file.refuse_evaluation()
     slot = "evaluation" if seed is not None else f"evaluation-{secrets.token_hex(8)}"
     run = open_run(Home(Path(home)), file, slot, evaluation=True, seed=seed)
     with running_on(file.spec.runner, run):

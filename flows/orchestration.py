@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
+from prefect.context import FlowRunContext
 from prefect.settings import (
     PREFECT_API_AUTH_STRING,
     PREFECT_API_URL,
@@ -38,6 +39,10 @@ def orchestrated(home: Path, *, loading: Sequence[str] = GATES) -> Iterator[None
 
     The modules that it needs late are loaded beside, from the time on in which nothing is done but wait for the server.
     """
+    if FlowRunContext.get() is not None:  # in somebody's own flow, on the server that it runs on
+        with temporary_settings(_SAFE):
+            yield
+        return
     server = run_server(home)
     threading.Thread(target=_load, args=(loading,), name="pldp-loading", daemon=True).start()
     if server is None:

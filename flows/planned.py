@@ -74,12 +74,19 @@ def predict(file: SpecFile, target_error: float | None = None) -> Planned:
         notes=tuple(dict.fromkeys(line for one in predictions for line in one.notes)),
         budgets=frame(BUDGETS, joined([question.budgets(None) for question in plan.questions])),
         predictions={
-            question.kind: {name: as_frame(rows) for name, rows in one.tables.items() if rows}
-            for question, one in zip(plan.questions, predictions, strict=True)
+            _label(plan, number): {name: as_frame(rows) for name, rows in one.tables.items() if rows}
+            for number, one in enumerate(predictions)
         },
         worst_error=largest or None,
         target=target,
     )
+
+
+def _label(plan: Plan, number: int) -> str:
+    """The kind of a question; with its place among its like where there are several."""
+    kinds = [question.kind for question in plan.questions]
+    kind = kinds[number]
+    return kind if kinds.count(kind) == 1 else f"{kind} {kinds[: number + 1].count(kind)}"
 
 
 def as_frame(rows: Rows) -> pl.DataFrame:

@@ -18,12 +18,12 @@ from pldp.flows.orchestration import orchestrated
 from pldp.flows.pipeline import conclude, draw, threads
 from pldp.flows.progress import report, tell
 from pldp.flows.runner import running_on
+from pldp.tasks.described import ingest_source
 from pldp.tasks.home import Home
 from pldp.tasks.leftout import remarks
 from pldp.tasks.publish import publish, status_of
 from pldp.tasks.references import reference_of
 from pldp.tasks.run import FORMAT, Run, open_run
-from pldp.tasks.sources import ingest_source
 from pldp.tasks.specfile import Given, SpecFile, load_spec
 from pldp.tasks.stage import stage
 from pldp.tasks.vaults import forget_vault, leaving_nothing, settle_vault, sweep_vaults

@@ -1,3 +1,33 @@
-"""The mathematics of personalised, multi-level local differential privacy: no files, no database, no scheduler."""
+"""Statistics of people who choose how much privacy they want: personalised, multi-level local differential privacy.
+
+    import pldp
+
+    pldp.plan("lunch.yaml")                                  predicted errors, from the spec alone
+    pldp.release("lunch.yaml", home="home", source=frame)    perturb, estimate, validate, publish
+    pldp.evaluate("lunch.yaml", home="home")                 beside the truth; never published
+    pldp.open("home").latest("lunch")                        what was published, as Polars frames
+
+The pipeline behind these is loaded when one of them is used first; importing the package loads nothing of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pldp.flows.door import Published, Results, evaluate, open, plan, release
 
 __version__ = "0.3.0.dev0"
+__all__ = ["Published", "Results", "__version__", "evaluate", "open", "plan", "release"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from pldp.flows import door
+
+        return getattr(door, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

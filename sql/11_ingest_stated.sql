@@ -2,7 +2,7 @@
 -- null where none is stated or it is not declared (unstated: 1 empty, 2 not declared)
 CREATE TABLE stated AS
 WITH cells AS ({source}),
-placed AS (SELECT md5_number($key || user_id) AS user_hash, {profile} AS profile, {unstated} AS unstated FROM cells)
+placed AS (SELECT md5_number($key || user_id) AS user_hash, profile, unstated FROM cells)
 SELECT
     (user_hash >> 64)::UBIGINT AS sort_key,
     (user_hash & 18446744073709551615)::UBIGINT AS twin,

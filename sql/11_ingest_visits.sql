@@ -6,10 +6,11 @@ WITH cells AS ({source}),
 placed AS (
     SELECT
         md5_number($key || cells.user_id) AS user_hash,
-        {item} AS item,
-        {count} AS n,
-        {profile} AS profile,
-        {unstated} AS unstated,
+        -- an empty cell is no item, neither a declared one nor another
+        CASE WHEN cells.item IS NOT NULL THEN coalesce(items.position, $other::UINTEGER) END AS item,
+        n,
+        profile,
+        unstated,
         cells.item IS NOT NULL AND items.position IS NULL AS unknown
     FROM cells LEFT JOIN items ON items.name = cells.item
 )

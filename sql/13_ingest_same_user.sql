@@ -1,5 +1,2 @@
--- grain: one row: how many rows too many there are of users whose keys stand in the list; two users may share a key
-WITH cells AS ({source})
-SELECT count(*) - count(DISTINCT user_id)
-FROM cells
-WHERE (md5_number($key || user_id) >> 64)::UBIGINT IN (SELECT unnest($keys::UBIGINT[]))
+-- grain: one row: how many rows too many users have; inputs: rows, of users who may be the same
+SELECT count(*) - count(DISTINCT user_id) FROM rows

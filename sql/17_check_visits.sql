@@ -2,11 +2,7 @@
 -- are empty or not declared; inputs: items
 WITH cells AS ({source}),
 placed AS (
-    SELECT
-        user_id,
-        cells.item IS NOT NULL AND items.position IS NULL AS unknown,
-        {count} AS n,
-        {unstated} AS unstated
+    SELECT user_id, cells.item IS NOT NULL AND items.position IS NULL AS unknown, n, unstated
     FROM cells LEFT JOIN items ON items.name = cells.item
 )
 SELECT

@@ -2,10 +2,7 @@
 WITH cells AS ({source}),
 numbered AS (SELECT row_number() OVER () AS position, * FROM cells),
 placed AS (
-    SELECT
-        numbered.position,
-        {count} AS n,
-        numbered.item IS NOT NULL AND items.position IS NULL AS unknown
+    SELECT numbered.position, numbered.n, numbered.item IS NOT NULL AND items.position IS NULL AS unknown
     FROM numbered LEFT JOIN items ON items.name = numbered.item
     WHERE numbered.user_id IS NOT NULL
 )

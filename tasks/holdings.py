@@ -3,67 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 from pldp.errors import SourceError
-from pldp.tasks.check import COUNT
 from pldp.tasks.ingest import Ingested, complete, discard, refuse_second_draw
-from pldp.tasks.leftout import FileRead
+from pldp.tasks.itemrows import Holdings, ItemRows
+from pldp.tasks.leftout import FileRead, rejected
 from pldp.tasks.partitions import key_range, rows_in
-from pldp.tasks.query import connect, says_full, statement, text
+from pldp.tasks.people import NOTHING
+from pldp.tasks.query import connect, says_full, statement
 from pldp.tasks.run import Run
-from pldp.tasks.source import NOTHING, unstated
 from pldp.tasks.textfile import TextFile
 
 SLICE_ROWS = 1 << 18
 """Rows of the files whose users are told apart at a time."""
 
 _UNKNOWN_ITEM = 1
-
-
-@dataclass(frozen=True)
-class Column:
-    """A file and the columns of it that say who chose what."""
-
-    file: TextFile
-    user: str
-    choice: str | None
-
-
-@dataclass(frozen=True)
-class Holdings:
-    """What the files are, and what their cells may hold."""
-
-    rows: Column
-    item: str
-    count: str | None
-    refuse_unknown: bool
-    items: pl.Series
-    """Declared names, in the order of their positions."""
-    choices: tuple[str, ...]
-    default: int
-    choice: str
-    """What a choice is called: a profile, a level."""
-    most_left_out: Fraction
-    """The share of a file's rows that may be left out."""
-    users: Column | None = None
-    other: int | None = None
-    """The position of an item that is not declared; None where there is none."""
-    one: bool = False
-    """Whether every user has exactly one item: `missing`, where no row names one."""
-    missing: int | None = None
-
-    @property
-    def stated(self) -> Column:
-        """Where choices stand."""
-        return self.rows if self.users is None or self.users.choice is None else self.users
 
 
 def ingest_holdings(
@@ -108,17 +67,15 @@ def ingest_holdings(
 def _fill(vault: duckdb.DuckDBPyConnection, key: str, held: Holdings) -> list[FileRead]:
     positions = np.arange(len(held.items), dtype=np.uint32)
     vault.from_arrow(pa.table({"name": held.items.to_arrow(), "position": positions})).create("items")
-    choices = ", ".join(text(name) for name in held.choices)
-    vault.execute(statement("10_ingest_domain", domain="profile_domain", values=choices))
-    lines = held.rows.file.lines((held.rows.user, held.item, held.count, held.rows.choice))
+    records = held.rows.file.records_with(held.rows.columns)
     _visits(held, vault, key)
-    files = [FileRead.of(vault, held.rows.file, held.most_left_out, lines)]
+    files = [FileRead(held.rows.file, held.most_left_out, records, *rejected(vault, held.rows.file))]
     if held.users is None:
         vault.execute(statement("11_ingest_no_stated"))
         return files
-    lines = held.users.file.lines((held.users.user, held.users.choice))
-    _stated(held.users, vault, key)
-    return [*files, FileRead.of(vault, held.users.file, held.most_left_out, lines)]
+    records = held.users.file.records_with(held.users.columns)
+    _stated(held, held.users, vault, key)
+    return [*files, FileRead(held.users.file, held.most_left_out, records, *rejected(vault, held.users.file))]
 
 
 def _tell_apart(vault: duckdb.DuckDBPyConnection, held: Holdings, files: list[FileRead]) -> int:
@@ -158,37 +115,20 @@ def _tell_apart(vault: duckdb.DuckDBPyConnection, held: Holdings, files: list[Fi
 
 
 def _visits(held: Holdings, vault: duckdb.DuckDBPyConnection, key: str) -> None:
-    columns = {"user_id": held.rows.user, "item": held.item, "amount": held.count, "choice": held.rows.choice}
-    select, parameters = held.rows.file.select(columns)
-    # An empty cell is no item, neither a declared one nor another.
-    other = f"CASE WHEN cells.item IS NOT NULL THEN coalesce(items.position, {held.other}) END"
-    query = statement(
-        "11_ingest_visits",
-        source=select,
-        item="items.position" if held.other is None else other,
-        count="1::BIGINT" if held.count is None else COUNT,
-        profile=_position(),
-        unstated=unstated("choice", "profile_domain"),
-    )
-    _read(held.rows.file, vault, query, {**parameters, "key": key, "refuse": held.refuse_unknown})
+    stated = {"key": key, "refuse": held.refuse_unknown, "other": held.other}
+    _read(held.rows.file, vault, "11_ingest_visits", held.rows.select(vault, held.choices), stated)
 
 
-def _stated(users: Column, vault: duckdb.DuckDBPyConnection, key: str) -> None:
-    select, parameters = users.file.select({"user_id": users.user, "choice": users.choice})
-    choice = {"profile": _position(), "unstated": unstated("choice", "profile_domain")}
-    query = statement("11_ingest_stated", source=select, **choice)
-    _read(users.file, vault, query, {**parameters, "key": key})
+def _stated(held: Holdings, users: ItemRows, vault: duckdb.DuckDBPyConnection, key: str) -> None:
+    _read(users.file, vault, "11_ingest_stated", users.select(vault, held.choices), {"key": key})
 
 
-def _position() -> str:
-    """A stated choice's position in the plan; null where it is not declared, and the default's in the end."""
-    return "CAST(enum_code(TRY_CAST(choice AS profile_domain)) AS USMALLINT)"
-
-
-def _read(file: TextFile, vault: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object]) -> None:
+def _read(
+    file: TextFile, vault: duckdb.DuckDBPyConnection, name: str, source: str, parameters: Mapping[str, object]
+) -> None:
     """The database's own message quotes rows, so it is not even kept as a cause."""
     try:
-        vault.execute(query, dict(parameters))
+        vault.execute(statement(name, source=source), dict(parameters))
         return
     except duckdb.Error as error:
         if says_full(error):  # the vault's fault, not the source's
@@ -201,20 +141,19 @@ def _refuse_faults(held: Holdings, vault: duckdb.DuckDBPyConnection) -> None:
     if not fault:
         return
     file = held.rows.file
-    select, parameters = file.select({"user_id": held.rows.user, "item": held.item, "amount": held.count})
-    count = "1::BIGINT" if held.count is None else COUNT
-    query = statement("17_ingest_first_fault", source=select, count=count)
-    row = vault.execute(query, {**parameters, "fault": fault}).fetchone()
+    query = statement("17_ingest_first_fault", source=held.rows.select(vault, held.choices))
+    row = vault.execute(query, {"fault": fault}).fetchone()
     place = f"{file.path}, readable row {0 if row is None else row[0]}, column "
     if fault == _UNKNOWN_ITEM and held.one:
-        raise SourceError(f"{place}{held.item}: the value is not declared. Declare it, or declare `other`. {NOTHING}")
-    if fault == _UNKNOWN_ITEM:
-        where = "in the catalogue" if held.choice == "profile" else "declared"
         raise SourceError(
-            f"{place}{held.item}: the item is not {where}. Add it there, or let such items count for nothing with "
-            f"`unknown: ignore` under source. {NOTHING}"
+            f"{place}{held.rows.item}: the value is not declared. Declare it, or declare `other`. {NOTHING}"
         )
-    raise SourceError(f"{place}{held.count}: the count must be a whole number from 0 to 1,000,000,000. {NOTHING}")
+    if fault == _UNKNOWN_ITEM:
+        raise SourceError(
+            f"{place}{held.rows.item}: the item is not {held.declared}. Add it there, or let such items count for "
+            f"nothing with `unknown: ignore` under source. {NOTHING}"
+        )
+    raise SourceError(f"{place}{held.rows.count}: the count must be a whole number from 0 to 1,000,000,000. {NOTHING}")
 
 
 def _torn(held: Holdings) -> SourceError:
@@ -225,7 +164,7 @@ def _torn(held: Holdings) -> SourceError:
 
 
 def _not_one(held: Holdings, rule: str) -> SourceError:
-    return SourceError(f"{held.rows.file.path}, column {held.item}: {rule}. {NOTHING}")
+    return SourceError(f"{held.rows.file.path}, column {held.rows.item}: {rule}. {NOTHING}")
 
 
 def _one(vault: duckdb.DuckDBPyConnection, name: str, parameters: Mapping[str, int]) -> int:

@@ -176,8 +176,9 @@ class Home:
         return [json.loads(line) for line in self.ledger.read_text().splitlines() if line.endswith("}")]
 
     def record_spend(self, entry: dict[str, Any]) -> None:
-        """Write the spend down before the first draw; the same release spends once, however often it resumes."""
-        if any(spent["release_id"] == entry["release_id"] for spent in self.spends()):
+        """Write the spend down before the first draw; a release spends once per unit, however often it resumes."""
+        once = (entry["release_id"], entry.get("unit"))
+        if any((spent["release_id"], spent.get("unit")) == once for spent in self.spends()):
             return
         with self.ledger.open("a") as handle:
             # A crash may have left half a line; a new one must not continue it.

@@ -11,19 +11,20 @@ from pathlib import Path
 import duckdb
 
 from pldp.errors import HomeError, SourceError
-from pldp.questions.histograms.considered import strictest_first
 from pldp.questions.plan import Plan
 from pldp.spec.runner import Runner
-from pldp.tasks.csvlines import CsvLines
 from pldp.tasks.durable import delete_folder
-from pldp.tasks.leftout import EMPTY, UNDECLARED, FileRead
+from pldp.tasks.leftout import FileRead, Reasons, rejected
 from pldp.tasks.partitions import cells_within, rows_in
+from pldp.tasks.people import BUCKET, NOTHING, People
 from pldp.tasks.pieces import Layout, Sorted, pieces_of, rows_of, sort_pieces
-from pldp.tasks.query import FULL, connect, pattern, says_full, statement, text
+from pldp.tasks.positions import EMPTY, UNDECLARED
+from pldp.tasks.query import FULL, connect, connect_scratch, pattern, says_full, statement, text
 from pldp.tasks.run import Run
-from pldp.tasks.source import NOTHING, SourceFile
+from pldp.tasks.source import described_people
 from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stage import stage
+from pldp.tasks.textfile import TextFile
 
 PARTITION_CELLS = 1 << 24
 """Partitions are sized by cells (users × values), so memory depends on neither. A stated memory takes its place."""
@@ -46,7 +47,7 @@ def ingest(run: Run, file: SpecFile) -> Ingested:
     refuse_second_draw(run)
     discard(run.vault)
     try:
-        return _fill(run, SourceFile(file.spec, file.source, tuple(strictest_first(file.spec))))
+        return _fill(run, described_people(file), file.spec.runner)
     except BaseException:
         # The corrected source is another release, so nobody would come back for this half.
         discard(run.vault)
@@ -96,33 +97,28 @@ def complete(vault: Path) -> Ingested | None:
     return None if row is None else Ingested(*map(int, row))
 
 
-def _fill(run: Run, source: SourceFile) -> Ingested:
+def _fill(run: Run, people: People, runner: Runner) -> Ingested:
     # The keys only order rows and assign levels inside the vault; they are forgotten with this call.
-    keys = {"key": run.stream("key").copy(4).tobytes().hex()}
-    levels = {}
-    if source.spec.levels.assigned is not None:
-        levels["level_key"] = run.stream("levels").copy(4).tobytes().hex()
-    query, parameters = source.people(pieces_of(run))
-    lines = source.file.lines(source.wanted.values())
-    records = source.file.rows() if lines is None else source.file.records(lines)
-    layout = Layout.of(n_partitions(records, run.plan, source.spec.runner), records)
-    with connect(run.vault, columns=source.width, ordered=False) as vault:
-        read = _read(run, source, vault, query, {**keys, **levels, **parameters, "buckets": layout.buckets}, lines)
-    n_users, nameless = _rows(run, layout, read)
-    # Anew: in a connection whose memory is full of what it wrote, DuckDB 2.0 scans nothing and does not say so.
-    with connect(run.vault, columns=source.width) as vault:
+    key = run.stream("key").copy(4).tobytes().hex()
+    level_key = run.stream("levels").copy(4).tobytes().hex() if people.assigned else None
+    records = people.file.records_with(people.columns)
+    layout = Layout.of(n_partitions(records, run.plan, runner), records)
+    reasons = _read(run, people, (key, level_key), layout)
+    n_users, nameless = (sum(rows) for rows in _rows(run, layout))
+    with connect(run.vault) as vault:
         vault.execute(statement("12_ingest_quarantine"))
         vault.execute(statement("12_ingest_unstated"))
-        read.file.account(vault, n_users + nameless, nameless)
+        read = FileRead(people.file, people.most_left_out, records, *reasons)
+        read.account(vault, n_users + nameless, nameless)
         if n_users == 0:
-            raise SourceError(f"{source.path}: no readable row with a user. Check source and its columns. {NOTHING}")
+            raise SourceError(
+                f"{people.file.path}: no readable row with a user. Check source and its columns. {NOTHING}"
+            )
         found = Ingested(n_users, layout.partitions)
         seen = _deal(run, layout)
-        _note_unstated(source, vault, seen)
-        if seen.unplaced:
-            raise _undeclared(source, vault)
-        if seen.twice:
-            _refuse_twice(source, vault, {**keys, "keys": list(seen.twice)})
+        _note_unstated(people, vault, seen)
+        if seen.unplaced or seen.twice:
+            _refuse(run, people, key, seen)
         if seen.rows != n_users or rows_in(run, layout.partitions) != n_users:
             raise ValueError("the partitions do not hold everybody")
         run.require_unchanged()
@@ -132,54 +128,37 @@ def _fill(run: Run, source: SourceFile) -> Ingested:
     return found
 
 
-@dataclass(frozen=True)
-class _Read:
-    file: FileRead
-    rows: int
-    """As the database counted them while it wrote."""
+def _read(run: Run, people: People, keys: tuple[str, str | None], layout: Layout) -> tuple[int, Reasons]:
+    """Write the pieces, in one pass over the source; how many of its rows do not parse, and why."""
+    folder = pieces_of(run)
+    folder.mkdir(mode=0o700)
+    # Rows without an id are told apart by their places, which only an ordered pass knows.
+    with connect_scratch(run.vault.parent, len(people.columns), ordered=people.user is None) as scratch:
+        with _guarded(people.file):
+            rows = people.pieces(scratch, *keys, layout.buckets)
+            rows.write_parquet(str(folder), compression="uncompressed", partition_by=[BUCKET])
+        return rejected(scratch, people.file)
 
 
-def _read(
-    run: Run,
-    source: SourceFile,
-    vault: duckdb.DuckDBPyConnection,
-    query: str,
-    parameters: dict[str, object],
-    lines: CsvLines | None,
-) -> _Read:
-    """Write the pieces, in one pass over the source."""
-    for domain, declared in source.domains():
-        values = ", ".join(text(value) for value in declared)
-        vault.execute(statement("10_ingest_domain", domain=domain, values=values))
-    pieces_of(run).mkdir(mode=0o700)
-    with _guarded(source):
-        rows = vault.execute(query, parameters).fetchall()[0][0]
-    return _Read(FileRead.of(vault, source.file, source.spec.source.max_left_out, lines), int(rows))
-
-
-def _rows(run: Run, layout: Layout, read: _Read) -> tuple[int, int]:
-    """How many users there are, and how many rows without one, by the pieces; the latter are deleted."""
-    pieces = pieces_of(run)
-    n_users = sum(rows_of(pieces, bucket) for bucket in range(layout.buckets))
-    nameless = rows_of(pieces, layout.buckets)
-    if n_users + nameless != read.rows:
-        raise ValueError("the pieces do not hold what was read")
-    return n_users, nameless
+def _rows(run: Run, layout: Layout) -> tuple[list[int], list[int]]:
+    """How many rows the buckets of users hold, and those of rows without one, by the pieces."""
+    counts = [rows_of(pieces_of(run), bucket) for bucket in range(layout.buckets + 1)]
+    return counts[:-1], counts[-1:]
 
 
 def _deal(run: Run, layout: Layout) -> Sorted:
     return sort_pieces(run, layout, UNDECLARED + 1)
 
 
-def _note_unstated(source: SourceFile, vault: duckdb.DuckDBPyConnection, seen: Sorted) -> None:
-    for column, counts in zip(source.level_columns, seen.unstated, strict=True):
+def _note_unstated(people: People, vault: duckdb.DuckDBPyConnection, seen: Sorted) -> None:
+    for choice, counts in zip(people.choices, seen.unstated, strict=True):
         for reason in (EMPTY, UNDECLARED):
-            counted = {"column": column, "reason": reason, "n": counts[reason]}
-            vault.execute(statement("12_ingest_unstated_rows"), {**counted, "becomes": source.unstated_level})
+            counted = {"column": choice.column, "reason": reason, "n": counts[reason]}
+            vault.execute(statement("12_ingest_unstated_rows"), {**counted, "becomes": people.unstated})
 
 
 @contextmanager
-def _guarded(source: SourceFile) -> Iterator[None]:
+def _guarded(file: TextFile) -> Iterator[None]:
     """The database's own message quotes rows, so it is not even kept as a cause."""
     try:
         yield
@@ -190,30 +169,20 @@ def _guarded(source: SourceFile) -> Iterator[None]:
         too_long = "Out of Memory" in str(error)
     if too_long:
         raise SourceError(
-            f"{source.path}: has cells too long to be read in little memory. Shorten those of the columns that the "
+            f"{file.path}: has cells too long to be read in little memory. Shorten those of the columns that the "
             f"spec names, or cut the file into smaller row groups. {NOTHING}"
         )
-    raise source.file.unreadable()
+    raise file.unreadable()
 
 
-def _undeclared(source: SourceFile, vault: duckdb.DuckDBPyConnection) -> SourceError:
-    """The error for the first row with a cell that the spec has no value for."""
-    query, parameters = source.first_unplaced()
-    rows = vault.execute(query, parameters).fetchall()
-    if not rows:
-        raise ValueError("a cell without a position was read, and is not found again")
-    return source.undeclared(rows[0])
-
-
-def _refuse_twice(source: SourceFile, vault: duckdb.DuckDBPyConnection, keys: dict[str, object]) -> None:
-    """Two rows with one key are one user's, but for a chance of 2^-64 a pair: ids are looked at to be sure."""
-    query, parameters = source.same_user()
-    if _one(vault, query, {**parameters, **keys}):
-        raise SourceError(
-            f"{source.path}, column {source.spec.source.user_id}: a user id stands in more than one row, and "
-            f"such a user would spend twice. Keep one row a user. {NOTHING}"
-        )
-
-
-def _one(vault: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, object]) -> int:
-    return int(vault.execute(query, parameters).fetchall()[0][0])
+def _refuse(run: Run, people: People, key: str, seen: Sorted) -> None:
+    """The source is looked at again, in its own order, to say where; two rows with one key are one user's, but for a
+    chance of 2^-64 a pair, so their ids are compared."""
+    with connect_scratch(run.vault.parent, len(people.columns)) as scratch:
+        if seen.unplaced:
+            raise people.undeclared(scratch)
+        if people.same_user(scratch, key, seen.twice):
+            raise SourceError(
+                f"{people.file.path}, column {people.user}: a user id stands in more than one row, and "
+                f"such a user would spend twice. Keep one row a user. {NOTHING}"
+            )

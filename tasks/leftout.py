@@ -11,16 +11,24 @@ from fractions import Fraction
 import duckdb
 
 from pldp.errors import SourceError
-from pldp.tasks.csvlines import CsvLines
+from pldp.tasks.positions import EMPTY
 from pldp.tasks.query import connect, statement
 from pldp.tasks.run import Run
-from pldp.tasks.textfile import TextFile
+from pldp.tasks.textfile import REJECTS, TextFile
 
-REJECTS = 1000
-"""Rows that the reader gives reasons for, at most (sql/11_ingest_csv.sql)."""
 NO_USER = "NO USER ID"
-EMPTY, UNDECLARED = 1, 2
-"""Why a choice is not stated: the cell is empty, or holds what the spec does not declare."""
+Reasons = tuple[tuple[str, int], ...]
+"""Why rows do not parse, in the reader's words, and how many."""
+
+
+def rejected(connection: duckdb.DuckDBPyConnection, file: TextFile) -> tuple[int, Reasons]:
+    """How many rows of the file that the connection has read last do not parse, and why; forgotten with this call."""
+    if file.format != "csv":
+        return 0, ()
+    (rows,) = connection.execute(statement("14_ingest_rejected_rows")).fetchall()[0]
+    reasons = connection.execute(statement("14_ingest_rejects")).fetchall()
+    connection.execute(statement("14_ingest_forget_rejects"))
+    return int(rows), tuple((str(why), int(n)) for why, n in reasons)
 
 
 @dataclass(frozen=True)
@@ -30,23 +38,14 @@ class FileRead:
     file: TextFile
     most: Fraction
     """The share of rows that may be left out."""
-    lines: CsvLines | None
+    records: int
+    """Rows that stand in the file."""
     rejected: int = 0
-    reasons: tuple[tuple[str, int], ...] = ()
-
-    @classmethod
-    def of(cls, vault: duckdb.DuckDBPyConnection, file: TextFile, most: Fraction, lines: CsvLines | None) -> FileRead:
-        """In the connection that has read the file last: reasons are forgotten with it."""
-        if lines is None:
-            return cls(file, most, None)
-        (rejected,) = vault.execute(statement("14_ingest_rejected_rows")).fetchall()[0]
-        reasons = vault.execute(statement("14_ingest_rejects")).fetchall()
-        vault.execute(statement("14_ingest_forget_rejects"))
-        return cls(file, most, lines, int(rejected), tuple((str(why), int(n)) for why, n in reasons))
+    reasons: Reasons = ()
 
     def account(self, vault: duckdb.DuckDBPyConnection, rows: int, nameless: int) -> None:
         """Write down what was left out of so many rows that were read, some of them without a user."""
-        records = rows if self.lines is None else self.file.records(self.lines)
+        records = self.records
         if rows > records or (self.rejected < REJECTS and rows + self.rejected != records):
             raise SourceError(
                 f"{self.file.path}: {records:,} rows stand in the file and {rows:,} were read"

@@ -25,8 +25,8 @@ SORT_KEY, UNSTATED, WEIGHT = "sort_key", "unstated_", "weight_"
 """Columns of pieces: the key; why a choice is not stated, which is counted and dropped; a weight."""
 
 BUCKETS = 64
-BUCKET_ROWS = 1 << 21
-"""Rows of a bucket; more rows than 64 such buckets hold are dealt to more of them."""
+FEW_ROWS, BUCKET_ROWS = 1 << 20, 1 << 21
+"""More rows than few are dealt to so many buckets, in little memory each; more than they hold, to more of them."""
 
 AT_ONCE = 2
 """Buckets that are sorted at a time."""
@@ -45,7 +45,7 @@ class Layout:
     @classmethod
     def of(cls, partitions: int, rows: int) -> Layout:
         """At least so many partitions for so many rows."""
-        buckets = max(min(partitions, BUCKETS), -(-rows // BUCKET_ROWS))
+        buckets = min(partitions, BUCKETS) if rows <= FEW_ROWS else max(BUCKETS, -(-rows // BUCKET_ROWS))
         return cls(buckets, -(-partitions // buckets))
 
     @property

@@ -20,6 +20,9 @@ from pldp.errors import HomeError
 MEMORY, MEMORY_A_COLUMN = 64, 2
 """Megabytes a connection may hold before it spills beside its database: by columns, never by users."""
 
+MEMORY_DEALT, ROWS_DEALT = 160, 1 << 17
+"""Megabytes of one that deals rows to many files, and how many rows each of its threads holds before it writes them."""
+
 FULL = os.strerror(errno.ENOSPC)
 
 _ALONE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
@@ -45,6 +48,14 @@ def comments(table_statement: str) -> Iterator[str]:
         yield f'COMMENT ON COLUMN {table[1]}."{column}" IS {text(remark)}'
 
 
+def over(relation: duckdb.DuckDBPyRelation, name: str, query: str) -> duckdb.DuckDBPyRelation:
+    """What a query finds in a relation, which it calls by this name."""
+    found = relation.query(name, query)
+    if found is None:
+        raise ValueError("not a query")
+    return found
+
+
 def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
@@ -64,13 +75,8 @@ def text(value: str) -> str:
 
 
 @contextmanager
-def connect(
-    path: Path, *, read_only: bool = False, columns: int = 0, ordered: bool = True
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that is always closed and spills only beside its own database.
-
-    One that is not `ordered` reads and writes rows in any order, which is faster and takes less memory.
-    """
+def connect(path: Path, *, read_only: bool = False, columns: int = 0) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that is always closed and spills only beside its own database."""
     connection = duckdb.connect(
         str(path),
         read_only=read_only,
@@ -78,6 +84,29 @@ def connect(
             "memory_limit": f"{MEMORY + MEMORY_A_COLUMN * columns}MB",
             "temp_directory": str(path.parent / "spill"),
             "threads": "2",
+            **_ALONE,
+        },
+    )
+    try:
+        connection.execute("SET enable_progress_bar = false")
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def connect_scratch(folder: Path, columns: int, *, ordered: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database of no file that reads a source and spills only inside the folder.
+
+    One that is not `ordered` reads and writes rows in any order, which is faster and takes less memory.
+    """
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "memory_limit": f"{MEMORY_DEALT + MEMORY_A_COLUMN * columns}MB",
+            "temp_directory": str(folder / "spill"),
+            "threads": "2",
+            "partitioned_write_flush_threshold": str(ROWS_DEALT),
             "preserve_insertion_order": str(ordered).lower(),
             **_ALONE,
         },

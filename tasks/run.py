@@ -105,6 +105,7 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
     if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot):
         raise SpecError(f"slot must be 1 to 64 letters, digits or _.:+- (got {slot!r}). Nothing was run.")
     if not evaluation:
+        _refuse_older(home, file.spec.name, slot)
         home.refuse_lost_key(file.spec.name, slot)
     seen = tuple(_stamp(path) for path in file.inputs)
     snapshots = [_snapshot(home.key(), path) for path in file.inputs]
@@ -113,8 +114,6 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
     run = Run(str(home.root), _identity(home, file.spec.name, parts), evaluation, seed, seen)
     if not evaluation:
         file.refuse_release()
-        _refuse_older(run, file.spec.name, slot)
-    if not evaluation:
         open_folder(run.folder)
     for folder in (run.folder, run.vault.parent, run.reports):
         make_folder(folder)
@@ -138,13 +137,13 @@ def _identity(home: Home, name: str, parts: Sequence[str]) -> str:
     return f"{name}-{digest[:12]}"
 
 
-def _refuse_older(run: Run, name: str, slot: str) -> None:
+def _refuse_older(home: Home, name: str, slot: str) -> None:
     """A slot that an older version spent is not spent again, whatever identity this one gives the same release."""
-    for spend in run.home.spends():
+    for spend in home.spends():
         if (spend.get("name"), spend.get("slot")) == (name, slot) and "format" not in spend:
             earlier = spend["release_id"]
             raise HomeError(
-                f"{run.home.ledger}: slot {slot!r} of {name!r} was spent by {earlier} of an older version, which this "
+                f"{home.ledger}: slot {slot!r} of {name!r} was spent by {earlier} of an older version, which this "
                 f"one does not resume. `pldp show {earlier}` has what it published, if it came to that; give another "
                 "--slot for a new release, which spends again. Nothing was drawn."
             )

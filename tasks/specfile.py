@@ -76,6 +76,13 @@ class SpecFile:
             if reason is not None:
                 raise SpecError(f"{self.path}: {reason}. {NOTHING}")
 
+    def refuse_evaluation(self) -> None:
+        """What only a release may do. `plan` may ask for either, as it does neither."""
+        if self.spec.source.reports is not None:
+            raise SpecError(
+                f"{self.path}: source.reports holds no truth to compare with; an evaluation needs path. {NOTHING}"
+            )
+
     def plan_at(self, total: Fraction) -> Plan:
         """The plan of the same spec with another total; ValueError where there is none."""
         return SPECS[self.spec.kind].plan(self.spec, self.tables, total)
@@ -137,10 +144,6 @@ def _refuse_unusable(spec: AnySpec, path: Path, *, evaluation: bool) -> None:
 
     That the table of users is missing is told by `plan` already, which reads nobody's choice.
     """
-    if evaluation and spec.source.reports is not None:
-        raise SpecError(
-            f"{path}: source.reports holds no truth to compare with; an evaluation needs source.path. {NOTHING}"
-        )
     if "sensitivity.scores" in spec.public_tables() and not evaluation:
         raise SpecError(
             f"{path}: sensitivity.scores is for `pldp evaluate`: raw scores are personal data and would shape a "

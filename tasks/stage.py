@@ -79,7 +79,7 @@ class Stage(Generic[P, R]):
         return self.task(*args, **kwargs)
 
     def named(self, name: str) -> Stage[P, R]:
-        """The same stage under a name of its own in the orchestration; its function is found by its module all the same."""
+        """The same stage under a name of its own in the orchestration."""
         other: Stage[P, R] = Stage.__new__(Stage)
         other.fn, other.retries, other.name = self.fn, self.retries, name
         return other

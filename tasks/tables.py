@@ -32,10 +32,12 @@ def schema(columns: Iterable[Column]) -> dict[str, pl.DataType]:
 def frame(table: Table, columns: Mapping[str, Any]) -> pl.DataFrame:
     """The rows of a table, without their release, from its columns: sequences, arrays, or one value for all rows.
 
-    Columns that may be null can be left out. ValueError where a name is unknown or missing, or cells are of another
-    type; none of them quotes a cell.
+    No columns at all are no rows, and columns that may be null can be left out. ValueError where a name is unknown or
+    missing, or cells are of another type; none of them quotes a cell.
     """
     wanted = schema(table.content)
+    if not columns:
+        return pl.DataFrame(schema=wanted)
     if strange := set(columns) - set(wanted):
         raise ValueError(f"table {table.name} has no column {', '.join(sorted(strange))}")
     if missing := {column.name for column in table.content if not column.nullable} - set(columns):

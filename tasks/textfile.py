@@ -12,13 +12,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb import ColumnExpression, ConstantExpression, Expression, FunctionExpression
 
 from pldp.errors import SourceError
 from pldp.spec.source import Csv
 from pldp.tasks.csvlines import CsvFault, CsvLines, read_lines
-from pldp.tasks.query import identifier, literal, statement, text
+from pldp.tasks.positions import filled
+from pldp.tasks.query import literal, over, statement
+
+USER = "user_id"
+"""The name of ours for who a row is of."""
+REJECTS = 1000
+"""Rows that the reader gives reasons for, at most."""
+BUFFER = 4_000_000
+"""Bytes that the reader holds; a longer record would be lost (csvlines.LONGEST)."""
 
 _DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 
@@ -37,27 +47,56 @@ class TextFile:
     def format(self) -> str:
         return self.stated or ("parquet" if self.path.suffix in {".parquet", ".pq"} else "csv")
 
-    def select(self, wanted: Mapping[str, str | None], *made: str) -> tuple[str, dict[str, object]]:
-        """Cells as text under names of ours, empty ones null; a column that the spec does not name is null.
+    def cells(
+        self, connection: duckdb.DuckDBPyConnection, wanted: Mapping[str, str | None], *, numbered: bool = False
+    ) -> duckdb.DuckDBPyRelation:
+        """Cells as text under names of ours; a column that the spec does not name is null, and so is an empty user id.
 
-        `made` are further expressions, of no column.
+        `numbered` rows have their number (`row`), from 1 as they stand in the file.
         """
         known = self.columns()
-        cells = self.cells(wanted, known, *made)
-        if self.format == "parquet":
-            return statement("11_ingest_parquet", cells=cells), {"path": literal(self.path)}
-        struct = ", ".join(f"{text(name)}: 'VARCHAR'" for name in known)
-        return statement("11_ingest_csv", cells=cells, columns="{" + struct + "}"), {
-            "path": literal(self.path),
-            "delimiter": self.csv.delimiter,
-            "quote": self.csv.quote,
-            "header": self.csv.header,
-            "comment": self.csv.comment,
-        }
+        cells = self._rows(connection, known).select(*self.named(wanted, known))
+        return over(cells, "cells", statement("11_ingest_numbered")) if numbered else cells
 
-    def cells(self, wanted: Mapping[str, str | None], known: tuple[str, ...], *made: str) -> str:
-        """The list of a SELECT from rows whose columns are known."""
-        return ", ".join([*made, *(f"{self._cell(column, known)} AS {name}" for name, column in wanted.items())])
+    def named(self, wanted: Mapping[str, str | None], known: tuple[str, ...]) -> list[Expression]:
+        """Cells of rows whose columns are known, under names of ours."""
+        return [self._cell(name, column, known).alias(name) for name, column in wanted.items()]
+
+    def records_with(self, columns: Iterable[str | None]) -> int:
+        """How many rows the database must find in a file that has these columns."""
+        wanted = tuple(columns)
+        self.named({str(i): column for i, column in enumerate(wanted)}, self.columns())
+        lines = self.lines(wanted)
+        return self.rows() if lines is None else self.records(lines)
+
+    def _rows(self, connection: duckdb.DuckDBPyConnection, known: tuple[str, ...]) -> duckdb.DuckDBPyRelation:
+        """The file as it is; rows of a CSV file that do not parse stay in reject_errors. A folder that is named
+        level=low says nothing of the people in it."""
+        if self.format == "parquet":
+            return connection.read_parquet(literal(self.path), hive_partitioning=False)
+        return connection.read_csv(
+            literal(self.path),
+            columns=dict.fromkeys(known, "VARCHAR"),
+            auto_detect=False,
+            delimiter=self.csv.delimiter,
+            quotechar=self.csv.quote,
+            escapechar=self.csv.quote,
+            header=self.csv.header,
+            comment=self.csv.comment,
+            na_values="",
+            hive_partitioning=False,
+            ignore_errors=True,
+            store_rejects=True,
+            rejects_limit=REJECTS,
+            buffer_size=BUFFER,
+        )
+
+    def select(self, wanted: Mapping[str, str | None]) -> tuple[str, dict[str, object]]:
+        """The statement that reads these cells, empty ones null."""
+        with duckdb.connect(config={"temp_directory": ""}) as scratch:
+            cells = self.cells(scratch, wanted)
+            full = [filled(ColumnExpression(name)).alias(name) for name in cells.columns]
+            return cells.select(*full).sql_query(), {}
 
     def lines(self, named: Iterable[str | None] = ()) -> CsvLines | None:
         """What a CSV file has, by its bytes; refuses one of which the database would lose rows. None for Parquet.
@@ -91,7 +130,7 @@ class TextFile:
         """How many rows a Parquet file says that it has."""
         try:
             return int(pq.read_metadata(self.path).num_rows)
-        except (OSError, pa.ArrowException):
+        except (OSError, UnicodeDecodeError, pa.ArrowException):
             pass
         raise self.unreadable()
 
@@ -103,16 +142,22 @@ class TextFile:
             f"{self.field}.format and {self.field}.csv. {self.nothing}"
         )
 
-    def _cell(self, column: str | None, known: tuple[str, ...]) -> str:
+    def place(self, row: int) -> str:
+        """Where a row stands, for an error."""
+        return f"{self.path}, readable row {row}"
+
+    def _cell(self, name: str, column: str | None, known: tuple[str, ...]) -> Expression:
         if column is None:
-            return "NULL::VARCHAR"
+            return ConstantExpression(None).cast("VARCHAR")
         if column not in known:
             raise SourceError(
                 f"{self.path}: there is no column {column!r}, which the spec names. "
                 f"Correct the spec, or {self.field}.csv where the header is misread. {self.nothing}"
             )
-        cell = f"CAST({identifier(column)} AS VARCHAR)"
-        return f"nullif({f'trim({cell})' if self.format == 'csv' and self.csv.trim else cell}, '')"
+        cell = ColumnExpression(column).cast("VARCHAR")
+        if self.format == "csv" and self.csv.trim:
+            cell = FunctionExpression("trim", cell)
+        return filled(cell) if name == USER else cell
 
     def columns(self) -> tuple[str, ...]:
         """The file's column names. They are never shown: under a wrong setting they may be somebody's row."""

@@ -87,7 +87,7 @@ def combine_linear(method: str, levels: Levels) -> Combined:
     """One of `LINEAR_METHODS`, with the standard error at the estimate.
 
     `oc+` needs S² before it has an estimate; a first pass with `oc` gives it. Its weights are therefore estimated,
-    which costs a bias of order 1/n, far below the standard error (tests/pldp/test_combine.py measures it). Both are
+    which costs a bias of order 1/n, far below the standard error (tests/pldp/estimate/test_combine.py). Both are
     kept one user away from 0 and 1: a rare value that the first pass misses still has a spread between users.
     """
     edge = 1 / max(levels.n_reports, 2)

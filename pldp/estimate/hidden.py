@@ -73,7 +73,7 @@ def auem(
 
     A ratio, heavy-tailed where ε_p is small. p* − q* cannot be less than the least p_i − q_i, so it is kept there.
     `clip` sets negative ρ̂ to zero, as evaluations in the literature do; q* then grows with Σ ρ̂ unless `renormalise`
-    (tests/pldp/test_hidden.py measures both).
+    (tests/pldp/estimate/test_hidden.py measures both).
 
     Errors by the delta method. *febsf Theorem 5.3* is off by N² and drops the covariance of numerator and denominator.
     With c_l(b) = (1{b=l} − q_p)/(p_p − q_p), q(b) = Σ_l q_l c_l(b), d(b) = Σ_l (p_l − q_l) c_l(b), D = E d(b) and

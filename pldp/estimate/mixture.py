@@ -182,7 +182,7 @@ def emoa_paper(
     Eq. 5 takes one bit's marginal p_i or q_i for the probability of the whole report. Eq. 12's inner ρ_j is read as p_j
     (there are t of the one, k of the other). Eq. 15 lacks p_j and the posterior of the value, so p_j is remade from
     the support alone in every step: after one step little of the start is left, and cells differ only by a share
-    p* − q* of what their support does. The truth: `correct_em`. Shown by tests/pldp/test_hidden.py.
+    p* − q* of what their support does. The truth: `correct_em`. Shown by tests/pldp/estimate/test_hidden.py.
     """
     p_own = np.array([protocol.p for protocol in protocols])
     q_other = np.array([protocol.q for protocol in protocols])

@@ -74,6 +74,8 @@ def _merge(details: dict[str, Any], more: dict[str, Any]) -> None:
             details[key] = {name: details[key].get(name, 0.0) + value.get(name, 0.0) for name in both}
         elif details[key] is None:
             details[key] = value
+        elif value is not None:
+            details[key] = [*(details[key] if isinstance(details[key], list) else [details[key]]), value]
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -235,8 +235,11 @@ class Spec(Model):
                 raise ValueError("budget.allocation must give a share to every published attribute and to no other")
             if not is_whole(self.budget.allocation.values()):
                 raise ValueError("budget.allocation must sum to 1")
-        if isinstance(self.levels.column, dict) and set(self.levels.column) != categories:
-            raise ValueError("levels.column must name a column for every category and binned attribute, or one for all")
+        ruled = categories | {number.name for number in self.number_attributes}
+        if isinstance(self.levels.column, dict) and set(self.levels.column) != ruled:
+            raise ValueError(
+                "levels.column must name a column for every category, binned and numeric attribute, or one for all"
+            )
         check_shares("expected.levels", self.expected.levels, self.levels.choices)
         crossed = any(isinstance(attribute, Crosstab) for attribute in self.attributes)
         if self.levels.hidden and isinstance(self.levels.column, dict) and crossed:
@@ -281,15 +284,6 @@ class Spec(Model):
             raise ValueError(
                 "levels.visibility must be public where there are numbers: what a user spends on a number shows in "
                 "the report. Cut them into bins (kind: binned), or publish numbers and hidden levels in two releases"
-            )
-        if isinstance(self.levels.column, dict):
-            raise ValueError(
-                "levels.column must be one column for all attributes where there are numbers: a user samples some of "
-                "them on one budget. A binned number (kind: binned) may have a column of its own"
-            )
-        if self.source.reports is not None:
-            raise ValueError(
-                "source.reports holds reports on categories and binned numbers only: numbers need source.path"
             )
         (self.numbers or Numbers()).check(self.number_attributes, with_categories=bool(self.published))
 

@@ -10,28 +10,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pldp.errors import SourceError
-from pldp.questions.aggregates.plan import AggregatesPlan
+from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.aggregates.release import LARGEST
-from pldp.tasks.holdings import Column, Holdings, ingest_holdings
+from pldp.tasks.aggregates.held import holdings_of
+from pldp.tasks.holdings import ingest_holdings
 from pldp.tasks.ingest import Ingested, n_partitions
 from pldp.tasks.partitions import key_range, write_partition
+from pldp.tasks.people import NOTHING
 from pldp.tasks.query import statement
 from pldp.tasks.run import Run
-from pldp.tasks.source import NOTHING
 from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stage import stage
-from pldp.tasks.textfile import TextFile
 
 
 @stage()
 def ingest_aggregates(run: Run, file: SpecFile) -> Ingested:
     """Fill the run's vault, or find it full."""
-    (question,) = run.plan.questions
+    catalogue = file.tables["catalogue"]
 
     def prepare(vault: duckdb.DuckDBPyConnection) -> None:
         """What one occurrence of each item adds, in grid units."""
-        weights = {f"w_{column}": units for column, units in enumerate(file.tables["catalogue"].units.T)}
-        positions = np.arange(len(file.tables["catalogue"].items), dtype=np.uint32)
+        weights = {f"w_{column}": units for column, units in enumerate(catalogue.units.T)}
+        positions = np.arange(len(catalogue.items), dtype=np.uint32)
         vault.from_arrow(pa.table({"item": positions, **weights})).create("weights")
 
     def deal(vault: duckdb.DuckDBPyConnection, n_users: int) -> int:
@@ -39,32 +39,15 @@ def ingest_aggregates(run: Run, file: SpecFile) -> Ingested:
         _deal(run, file, vault, partitions)
         return partitions
 
-    return ingest_holdings(run, run.vault, _holdings(question, file), len(question.attributes) + 4, prepare, deal)
-
-
-def _holdings(plan: AggregatesPlan, file: SpecFile) -> Holdings:
-    source, users = file.spec.source, file.spec.users
-    rows = TextFile(file.source, source.format, source.csv, "source", NOTHING)
-    takers = None
-    if users is not None and file.users is not None:
-        takers = Column(TextFile(file.users, users.format, users.csv, "users", NOTHING), users.user, users.profile)
-    return Holdings(
-        rows=Column(rows, source.user, source.profile),
-        item=source.item,
-        count=source.count,
-        refuse_unknown=source.unknown == "refuse",
-        items=file.tables["catalogue"].items,
-        choices=plan.profile_names,
-        default=plan.profile_names.index(plan.default),
-        choice="profile",
-        most_left_out=source.max_left_out,
-        users=takers,
-    )
+    width = catalogue.units.shape[1] + 4
+    return ingest_holdings(run, run.vault, holdings_of(file), width, prepare, deal)
 
 
 def _deal(run: Run, file: SpecFile, vault: duckdb.DuckDBPyConnection, partitions: int) -> None:
     """Everybody's own aggregates, partition by partition, so that memory stays flat."""
     (plan,) = run.plan.questions
+    if not isinstance(plan, Aggregates):
+        raise ValueError("the plan asks for no aggregates")
     names = range(len(plan.attributes))
     query = statement(
         "18_ingest_aggregates",

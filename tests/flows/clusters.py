@@ -69,8 +69,8 @@ class Trigger:
 
     def set(self) -> None:
         import pldp.tasks.perturb
+        from pldp.tasks.reports import commit_reports as target
 
-        target = pldp.tasks.perturb.write_reports
         calls = 0
 
         def shell(*args: Any) -> int:
@@ -81,7 +81,7 @@ class Trigger:
                 self._act()
             return drawn
 
-        setattr(pldp.tasks.perturb, "write_reports", shell)  # noqa: B010 — it takes the place of a typed function
+        setattr(pldp.tasks.perturb, "commit_reports", shell)  # noqa: B010 — it takes the place of a typed function
 
     def _act(self) -> None:
         try:

@@ -188,15 +188,15 @@ def test_reports_of_clients_are_looked_at(tmp_path: Path) -> None:
     folder = tmp_path / "sent" / "attribute=meal" / "level=high"
     folder.mkdir(parents=True)
     assert "sent: no reports. Check source.reports and its folders." in run("check", spec).stderr
-    pq.write_table(pa.table({"report": pa.array([b"\0"], pa.binary(1))}), folder / "1.parquet")
+    pq.write_table(pa.table({"report": pa.array([0], pa.uint8())}), folder / "1.parquet")
     done = run("check", spec)
     assert done.returncode == 0, done.stderr
     assert "sent: reports of 1 users in 1 files." in done.stdout
-    pq.write_table(pa.table({"report": pa.array([b"\7"], pa.binary(1))}), folder / "2.parquet")
+    pq.write_table(pa.table({"report": pa.array([7], pa.uint8())}), folder / "2.parquet")
     for command in (["check"], ["release", "--home", str(tmp_path / "home")]):
         done = run(command[0], spec, *command[1:])
         assert done.returncode == 2
-        assert "2.parquet, row 1, column report: is not a report that krr can make." in done.stderr
+        assert "2.parquet, row 1: is not a report that the plan's channel can make." in done.stderr
         assert "Nothing was run." in done.stderr
     assert not (tmp_path / "home").exists()
 

@@ -7,21 +7,19 @@ import os
 import subprocess
 import sys
 import time
-from fractions import Fraction
 from pathlib import Path
 
 import polars as pl
 import pytest
-import yaml
 
-from pldp.flows.forecast import forecast
+from pldp.channels.exact import within
+from pldp.flows.planned import predict
 from pldp.questions.aggregates.spec import AggregatesSpec
-from pldp.questions.histograms.predict import worst_error
-from pldp.questions.histograms.resolve import make_plan
-from pldp.tasks.items.file import load_items
-from pldp.tasks.specfile import AGGREGATES, ITEMS, kind_of, load_spec, read_content
+from pldp.questions.plan import USER
+from pldp.questions.target import largest_error
+from pldp.tasks.specfile import load_spec, read_content
 from tests.flows.conftest import PATIENCE, Finished, Pldp
-from tests.people import make_people, partial_to_value, world, write_spec
+from tests.people import LEVELS, make_people, partial_to_value, world, write_spec
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample.yaml"
 
@@ -118,7 +116,7 @@ class TestRelease:
         def burst(*_: object) -> int:
             raise ValueError("row 3 holds secret-value")
 
-        monkeypatch.setattr(perturb, "write_reports", burst)
+        monkeypatch.setattr(perturb, "commit_reports", burst)
         said = pldp("release", world(tmp_path), "--home", tmp_path / "home")
         assert said.code == 3
         assert "Stage perturb failed (ValueError)" in said.err
@@ -234,7 +232,7 @@ class TestLooking:
         path = finished.home / "releases" / finished.done.release_id / "plan.json"
         whole = path.read_text()
         plan = json.loads(whole)
-        parameters = plan["attributes"][0]["levels"][0]["parameters"]
+        parameters = plan["questions"][0]["attributes"][0]["levels"][0]["parameters"]
         parameters[list(parameters)[-1]] += 1  # a threshold, the last of the least
         try:
             for content in (json.dumps(plan), "{}", whole[:-1]):
@@ -253,14 +251,16 @@ class TestPlan:
         said = pldp("plan", spec, "--json")
         assert said.code == 0
         found = json.loads(said.out)
-        assert found["worst_total"] <= found["total_budget"] == 4
-        assert {row["method"] for row in found["errors"]} >= {"sum", "oc", "oc+"}
-        assert {row["level"] for row in found["levels"]} == {"high", "mid", "low"}
+        assert found["worst_total"].keys() == {"user"}
+        assert found["worst_total"]["user"] <= found["total_budget"] == 4
+        predicted = found["predictions"]["histograms"]
+        assert {row["method"] for row in predicted["errors"]} >= {"sum", "oc", "oc+"}
+        assert {row["level"] for row in predicted["levels"]} == {"high", "mid", "low"}
         assert [path.name for path in tmp_path.iterdir()] == ["spec.yaml"]
-        assert "What each level's choice costs the analyst" in pldp("plan", spec).out
+        assert "histograms: levels" in pldp("plan", spec).out
 
     def test_costs_grow_with_protection(self, pldp: Pldp) -> None:
-        found = json.loads(pldp("plan", SAMPLE, "--json").out)
+        found = json.loads(pldp("plan", SAMPLE, "--json").out)["predictions"]["histograms"]
         for attribute in {row["attribute"] for row in found["levels"]}:
             rows = {row["level"]: row for row in found["levels"] if row["attribute"] == attribute}
             assert rows["high"]["everyone"] > rows["mid"]["everyone"] > rows["low"]["everyone"]
@@ -270,21 +270,21 @@ class TestPlan:
     def test_a_target_error_plugged_back_gives_the_target(self, target: float, tmp_path: Path, pldp: Pldp) -> None:
         spec = write_spec(tmp_path)
         found = json.loads(pldp("plan", spec, "--target-error", target, "--json").out)["target"]
-        content = yaml.safe_load(spec.read_text())
         with_budget = write_spec(tmp_path, budget={"total": found["budget"]})
-        assert forecast(load_spec(with_budget)).worst_error == pytest.approx(target, rel=1e-6)
+        assert predict(load_spec(with_budget)).worst_error == pytest.approx(target, rel=1e-6)
         with_users = write_spec(tmp_path, expected={"users": found["users"]})
-        reached = forecast(load_spec(with_users)).worst_error
+        reached = predict(load_spec(with_users)).worst_error
+        assert reached is not None
         assert reached <= target
-        fewer = make_plan(load_spec(with_users).spec, Fraction(content["budget"]["total"]))
-        assert worst_error(fewer, found["users"] - len(fewer.levels)) > target * (1 - 1e-9)
+        fewer = load_spec(with_users).plan
+        assert largest_error(fewer, found["users"] - len(LEVELS))[1] > target * (1 - 1e-9)
         shown = pldp("plan", write_spec(tmp_path), "--target-error", target).out
         assert f"{found['users']:,} users" in " ".join(shown.split())
 
     def test_an_unreachable_target_is_said(self, tmp_path: Path, pldp: Pldp) -> None:
         said = pldp("plan", write_spec(tmp_path, expected={"users": 5}), "--target-error", 1e-9)
         assert said.code == 0
-        assert "or no number of users at a budget of 4" in " ".join(said.out.split())
+        assert "or no number of users at this budget" in " ".join(said.out.split())
 
 
 def test_the_sample_is_made_and_kept(tmp_path: Path, pldp: Pldp) -> None:
@@ -305,12 +305,17 @@ def test_the_sample_is_made_and_kept(tmp_path: Path, pldp: Pldp) -> None:
 def test_every_example_spec_is_valid() -> None:
     examples = sorted(SAMPLE.parent.glob("*.yaml"))
     assert {"sample.yaml", "adult.yaml", "crosstab.yaml"} <= {path.name for path in examples}
+    kinds = set()
     for path in examples:
-        if kind_of(path) == AGGREGATES:  # its catalogue is made from data that are not here
-            assert AggregatesSpec.model_validate(read_content(path)).providers
-            continue
-        if kind_of(path) == ITEMS:
-            assert load_items(path).plan.keeps_bounds
+        content = read_content(path)
+        kinds.add(content.get("kind", "people"))
+        if content.get("kind") == "aggregates":  # its catalogue is made from data that are not here
+            assert AggregatesSpec.model_validate(content).providers
             continue
         plan = load_spec(path).plan
-        assert plan.worst_total <= plan.total
+        spent = [pair for question in plan.questions for pair in question.spends()]
+        assert spent, "the bounds are kept"
+        assert all(within(ratio, budget) for ratio, budget in spent), path
+        if plan.total is not None:
+            assert plan.worst_total(USER) <= plan.total
+    assert kinds == {"people", "items", "aggregates"}

@@ -7,11 +7,16 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pldp import __version__
 from pldp.channels.registry import PROTOCOLS
 from pldp.flows.sample import make_people
+from pldp.questions.histograms.predict import predict_level, predict_linear
+from pldp.questions.histograms.question import Histograms
+from pldp.questions.resolve import make_plan
+from pldp.spec.release import Spec
 from tests.flows.conftest import ROOT
 from tests.flows.documents import DOCUMENTS
 
@@ -51,6 +56,7 @@ def test_what_lies_in_a_home_is_told_once_and_with_its_mode() -> None:
     assert {name for name in public if not name.startswith("results")} == set(re.findall(r"`([\w.]+)/?`", sentence))
 
 
+FOLDERS = ("pldp", "flows", "tasks", "sql", "expectations", "papers", "tests", "bench", "data", "docs")
 NAMED = re.compile(r"`([\w/.]*test_\w+\.py)(?:(?:: |::)(?:\w+::)?(test_\w+))?")
 
 
@@ -61,6 +67,35 @@ def test_the_tests_that_a_document_names_exist(path: Path) -> None:
         texts = [text for known, text in files.items() if known.endswith(f"/{file.split('/')[-1]}")]
         assert texts, f"{path.name}: {file}"
         assert any(f"def {name}" in text for text in texts), f"{path.name}: {file}, {name}"
+
+
+PATHS = re.compile(
+    r"`((?:pldp|flows|tasks|sql|expectations|papers|tests|bench|data|docs)/[\w./*-]+)(?:(?:: |::)(\w+))?`"
+)
+FILES = re.compile(r"`(\w+\.(?:py|sql|j2))`")
+MODULES = re.compile(r"\b((?:from|import|-m) )?(pldp|bench|tests)((?:\.[a-z_]+)+)\b(?!\()")
+MADE = ("data/home", "data/reproduce", "data/sample.parquet")
+"""By commands: they are not in the repository."""
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
+def test_the_files_that_a_document_names_exist(path: Path) -> None:
+    """By their paths (and what is defined in one), by their names alone, and as modules."""
+    text = path.read_text()
+    for named, defined in PATHS.findall(text):
+        there = [named] if named in MADE else list(ROOT.glob(named.rstrip("/")))
+        assert there, f"{path.name}: {named}"
+        pattern = rf"(?:def|class) {defined}\b|^{defined}\b"
+        assert not defined or re.search(pattern, (ROOT / named).read_text(), re.MULTILINE), f"{named}: {defined}"
+    known = {found.name for folder in FOLDERS for found in (ROOT / folder).rglob("*") if found.is_file()}
+    for name in FILES.findall(text):
+        assert name in known, f"{path.name}: {name}"
+    for _, top, rest in MODULES.findall(text):
+        # The last part may be a name in the module.
+        whole = ROOT / top / "/".join(rest[1:].split("."))
+        assert any(there.is_dir() or there.with_suffix(".py").is_file() for there in (whole, whole.parent)), (
+            f"{path.name}: {top}{rest}"
+        )
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -102,3 +137,27 @@ def test_the_largest_budget_that_is_used(size: int) -> None:
         ratio = PROTOCOLS[name].for_budget(size, Fraction(200)).worst_ratio
         spent = math.log(ratio.numerator) - math.log(ratio.denominator)
         assert most <= spent < most + 1, name
+
+
+def test_what_choosing_is_worth_as_the_readme_says() -> None:
+    """Half of the people at ε = ½, 30 % at 1, 20 % at 3, against everybody at ½: by formula, Zipf's shares."""
+    shares = 1 / np.arange(1, 17)
+    spec = Spec.model_validate(
+        {
+            "name": "x",
+            "source": {"path": "p.csv", "user_id": "id"},
+            "attributes": [
+                {"name": "a", "values": [f"v{i}" for i in range(16)], "assumed": (shares / shares.sum()).tolist()}
+            ],
+            "budget": {"total": 3},
+            "levels": {"choices": {"strict": "1/6", "mid": "1/3", "open": 1}, "column": "level"},
+            "expected": {"users": 100_000, "levels": {"strict": 0.5, "mid": 0.3, "open": 0.2}},
+        }
+    )
+    (question,) = make_plan(spec).questions
+    assert isinstance(question, Histograms)
+    (attribute,) = question.attributes
+    chosen = predict_linear(attribute, "oc+", question.expected_sizes(), attribute.frequencies)
+    strictest = predict_level(attribute, 0, 100_000, attribute.frequencies)
+    assert round(float((strictest**2).mean() / (chosen**2).mean())) == 17
+    assert "a seventeenth of the squared error" in (ROOT / "README.md").read_text()

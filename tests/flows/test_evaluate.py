@@ -50,7 +50,7 @@ def test_an_evaluation_keeps_its_own_database(evaluated: tuple[Path, Evaluated])
     with duckdb.connect(str(done.folder / "evaluation.duckdb"), read_only=True) as connection:
         tables = {row[0] for row in connection.execute("SHOW TABLES").fetchall()}
         cells = connection.sql("FROM cells").pl()
-    assert tables == {"cells", "methods", "means", "numbers", "validations"}
+    assert tables == {"cells", "methods", "budgets", "validations"}
     people = make_people(2000)
     for attribute, value, truth in cells.select("attribute", "value", "truth").iter_rows():
         assert truth == (people[attribute] == value).mean()

@@ -42,6 +42,9 @@ def place(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     before = os.umask(0o022)
     spec, _ = write_sample(folder / "data", users=20_000)
     assert release(spec, folder / "data" / "home").status == "published"
+    for name in ("methods.yaml", "methods-reference.csv"):
+        (folder / "data" / name).write_bytes((ROOT / "data" / name).read_bytes())
+    assert release(folder / "data" / "methods.yaml", folder / "data" / "home").status == "published"
     hidden = yaml.safe_load(spec.read_text()) | {"name": "census", "combination": {}}
     hidden["levels"] |= {"visibility": "hidden", "epsilon_p": 1, "max_leak": 20}
     spec.with_name("census.yaml").write_text(yaml.safe_dump(hidden))
@@ -84,7 +87,7 @@ def test_python_examples_run(place: Path, monkeypatch: pytest.MonkeyPatch, capsy
 
 def test_the_readme_session_runs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
-    sessions = blocks(ROOT / "README.md", "python")
+    sessions = [code for code in blocks(ROOT / "README.md", "python") if ">>>" in code]
     assert sessions
     for session in sessions:
         names: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import duckdb
@@ -75,13 +76,14 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path) -> Non
     assert "has no level estimates" in refused.err
     spec = world(tmp_path, levels=HIDDEN)
     plan = json.loads(pldp("plan", spec, "--json").out)
-    assert {row["mechanism"] for row in plan["protocols"]} == {"krr", "brr", "oue", "olh", "subset"}
-    leaks = {row["mechanism"]: row["level_leak"] for row in plan["protocols"] if row["attribute"] == "job"}
+    protocols = plan["predictions"]["histograms"]["protocols"]
+    assert {row["mechanism"] for row in protocols} == {"krr", "brr", "oue", "olh", "subset"}
+    leaks = {row["mechanism"]: row["level_leak"] for row in protocols if row["attribute"] == "job"}
     assert leaks["olh"] is leaks["subset"] is None
     assert leaks["krr"] < leaks["brr"] < leaks["oue"]
     told = pldp("plan", spec).out
-    assert "Protocols" in told
-    assert "◆ krr" in told
+    assert "histograms: protocols" in told
+    assert re.search(r"job +│ krr +│ yes", told)
 
 
 def test_the_published_em_is_for_evaluations(home: tuple[Path, str], pldp: Pldp, tmp_path: Path) -> None:

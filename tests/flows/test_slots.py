@@ -20,6 +20,7 @@ from pldp.flows.schedule import scheduled_release
 from pldp.flows.serve import served
 from pldp.tasks.failures import COMMAND, read_failures
 from pldp.tasks.home import Home
+from pldp.tasks.run import FORMAT
 from pldp.tasks.specfile import load_spec
 from tests.flows.conftest import Pldp
 from tests.people import make_people, world
@@ -115,8 +116,8 @@ class TestRuns:
     ) -> None:
         monkeypatch.delenv(COMMAND, raising=False)
         spec, home = world(tmp_path), Home(tmp_path / "home").prepare()
-        spend = {"release_id": "people-000000000000", "name": "people", "slot": SLOT, "key": home.fingerprint()}
-        home.record_spend(spend)
+        begun = {"release_id": "people-000000000000", "name": "people", "slot": SLOT, "key": home.fingerprint()}
+        home.record_spend({**begun, "format": FORMAT})
         with pytest.raises(SpecError, match="was begun as people-000000000000"):
             scheduled_release(str(spec), str(home.root), SLOT)
         assert len(home.spends()) == 1

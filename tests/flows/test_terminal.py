@@ -16,9 +16,9 @@ import yaml
 
 from pldp.tasks.terminal import visible
 from tests.flows.conftest import PATIENCE, Pldp
-from tests.items import SPEC as AGGREGATES
 from tests.items import make_catalogue
 from tests.people import JOBS, make_people
+from tests.pldp.questions.aggregates.world import SPEC as AGGREGATES
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x9b1m\u202eevil\u2066[link=http:x]in[/link][red]:smile:\x08\r\x7f"
 """A title, colours by ESC and by C1, overrides of direction, markup, an emoji's name, and characters that go back."""

@@ -1,10 +1,15 @@
-"""A small valid spec as YAML would give it, and ways to change it."""
+"""A small valid spec as YAML would give it, ways to change it, and the plan that it resolves to."""
 
 from __future__ import annotations
 
 from copy import deepcopy
+from fractions import Fraction
 from typing import Any
 
+from pldp.questions.histograms.question import Histograms
+from pldp.questions.numbers.question import Numbers
+from pldp.questions.plan import Plan
+from pldp.questions.resolve import make_plan
 from pldp.spec.release import Spec
 
 GOOD: dict[str, Any] = {
@@ -18,6 +23,7 @@ GOOD: dict[str, Any] = {
     "budget": {"total": 6},
     "levels": {"column": "level"},
 }
+HIDDEN = {"visibility": "hidden", "epsilon_p": 1, "max_leak": 5, "column": "level"}
 
 
 def changed(**sections: Any) -> dict[str, Any]:
@@ -33,3 +39,20 @@ def changed(**sections: Any) -> dict[str, Any]:
 
 def make_spec(**sections: Any) -> Spec:
     return Spec.model_validate(changed(**sections))
+
+
+def planned(spec: Spec | None = None, total: Fraction | None = None, **sections: Any) -> Plan:
+    """The plan of this spec, or of the good one with whole sections replaced."""
+    return make_plan(spec or make_spec(**sections), total)
+
+
+def histograms(**sections: Any) -> Histograms:
+    return histograms_of(planned(**sections))
+
+
+def histograms_of(plan: Plan) -> Histograms:
+    return next(question for question in plan.questions if isinstance(question, Histograms))
+
+
+def numbers_of(plan: Plan) -> Numbers:
+    return next(question for question in plan.questions if isinstance(question, Numbers))

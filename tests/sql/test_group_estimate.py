@@ -16,7 +16,7 @@ from pldp.channels.protocol import PureProtocol
 from pldp.channels.registry import PROTOCOLS
 from pldp.estimate.combine import combine_linear, estimate_levels, spread
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
-from pldp.tasks.estimate import LevelEstimates
+from pldp.questions.histograms.combine import LevelEstimates
 from pldp.tasks.query import statement
 from pldp.tasks.schema import prepare_tables
 from tests.pldp.groups import combine_group

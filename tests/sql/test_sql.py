@@ -187,11 +187,6 @@ def vault() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def test_the_truth(vault: duckdb.DuckDBPyConnection) -> None:
-    found = vault.execute(statement("30_evaluate_truth", level="level_0", value="value_0")).fetchall()
-    assert sorted(found) == [(0, 0, 1), (0, 1, 2), (1, 0, 2), (1, 1, 1)]
-
-
 def test_a_vault_is_complete_once_it_says_so(vault: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(duckdb.CatalogException):
         vault.execute(statement("19_ingest_found"))

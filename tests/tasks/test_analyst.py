@@ -184,7 +184,7 @@ class TestGroups:
             assert (found["ci_low"], found["ci_high"]) == pytest.approx((low, high), rel=1e-12, abs=1e-15)
 
     def test_a_group_is_combine_group(self, home: Path, staged: Staged) -> None:
-        levels, method = staged.estimates[0].levels, staged.histograms[0].method
+        levels, method = staged.result.levels[0].levels, staged.result.histograms[0].method
         for members in ([0, 1], [2, 3, 4], list(range(len(JOBS)))):
             expected = combine_group(method, levels, members)
             found = ask_group(home, "people", "job", [JOBS[j] for j in members], confidence=0.9)

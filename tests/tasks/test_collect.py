@@ -13,13 +13,15 @@ import pytest
 import pldp.tasks.ingest
 from pldp.channels.randomness import Keystream
 from pldp.errors import SourceError, SpecError
-from pldp.questions.histograms.plan import Plan
+from pldp.questions.histograms.question import Histograms
+from pldp.questions.histograms.reports import supports
+from pldp.questions.plan import Plan
 from pldp.tasks.collect import collect
 from pldp.tasks.count import add_up, count
-from pldp.tasks.perturb import read_reports, write_reports
+from pldp.tasks.reports import commit_reports, read_reports
 from pldp.tasks.run import Run
 from pldp.tasks.specfile import SpecFile, load_spec
-from tests.people import opened, write_spec
+from tests.people import histograms_of, opened, write_spec
 
 SECTIONS: dict[str, Any] = {"source": {"reports": "inbox"}, "levels": {}}
 
@@ -27,13 +29,14 @@ SECTIONS: dict[str, Any] = {"source": {"reports": "inbox"}, "levels": {}}
 def send(inbox: Path, plan: Plan, users: int = 500, files: int = 3) -> None:
     """Clients at every level, each answering every attribute, in a few deliveries."""
     rng = np.random.default_rng(0)
-    for attribute in plan.attributes:
-        for level in attribute.levels:
-            for delivery in range(files):
-                values = rng.integers(0, len(attribute.values), users).astype(np.uint16)
-                reports = level.protocol.perturb(values, Keystream.seeded(1, attribute.name, level.level, delivery))
-                folder = inbox / f"attribute={attribute.name}" / f"level={level.level}"
-                write_reports(folder / f"day-{delivery}.parquet", reports)
+    for question, sheet in plan.sheets:
+        assert isinstance(question, Histograms)
+        attribute, _ = question.places[sheet.path]
+        for delivery in range(files):
+            values = rng.integers(0, len(question.attributes[attribute].values), users).astype(np.uint16)
+            stream = Keystream.seeded(1, *sheet.labels, delivery)
+            reports = question.draw(sheet, {sheet.fields[0]: values}, stream, None)
+            commit_reports(inbox / sheet.path / f"day-{delivery}.parquet", reports)
 
 
 def clients(folder: Path, **how: int) -> tuple[Run, SpecFile]:
@@ -42,8 +45,8 @@ def clients(folder: Path, **how: int) -> tuple[Run, SpecFile]:
     return opened(spec, folder / "home")
 
 
-def all_reports(paths: list[Path]) -> list[bytes]:
-    return sorted(row.tobytes() for path in paths for row in read_reports(path))
+def all_reports(paths: list[Path]) -> list[int]:
+    return sorted(int(report) for path in paths for report in read_reports(path)["report"])
 
 
 @pytest.mark.parametrize("cells", [1 << 24, 1 << 12])
@@ -53,13 +56,16 @@ def test_every_report_arrives_unchanged(tmp_path: Path, monkeypatch: pytest.Monk
     found = collect.fn(run, file)
     assert found.n_users == 4500
     assert found.partitions == -(-4500 * 8 // cells)
-    for attribute in run.plan.attributes:
-        for level in run.plan.levels:
-            sent = sorted((tmp_path / "inbox" / f"attribute={attribute.name}" / f"level={level}").glob("*"))
-            kept = [run.report_file(attribute.name, level, i) for i in range(found.partitions)]
-            assert all_reports(kept) == all_reports(sent)
-            assert read_reports(kept[0]).tobytes() != read_reports(sent[0])[: len(read_reports(kept[0]))].tobytes()
-    assert [support.n.tolist() for support in add_up(run, count.fn(run, range(found.partitions)))] == [[1500] * 3] * 2
+    for _, sheet in run.plan.sheets:
+        sent = sorted((tmp_path / "inbox" / sheet.path).glob("*"))
+        kept = [run.report_file(sheet, i) for i in range(found.partitions)]
+        assert all_reports(kept) == all_reports(sent)
+        first, arrived = (read_reports(paths[0])["report"] for paths in (kept, sent))
+        assert first.dtype == arrived.dtype
+        shorter = min(len(first), len(arrived))
+        assert first[:shorter].tolist() != arrived[:shorter].tolist(), "not in the order of arrival"
+    plan, tallies = histograms_of(run), add_up(count.fn(run, None, range(found.partitions)))
+    assert [support.n.tolist() for support in supports(plan, tallies)] == [[1500] * 3] * 2
 
 
 def test_a_repeat_changes_nothing(tmp_path: Path) -> None:
@@ -81,34 +87,39 @@ def test_another_delivery_is_another_release(tmp_path: Path) -> None:
 def test_a_report_that_the_plan_cannot_make_is_refused_by_row(tmp_path: Path) -> None:
     run, file = clients(tmp_path)
     path = tmp_path / "inbox" / "attribute=job" / "level=mid" / "day-1.parquet"
-    reports = read_reports(path).copy()
+    reports = read_reports(path)["report"].copy()
     reports[41] |= 0b1000_0000  # job has six values: bits 6 and 7 are padding
     path.unlink()
-    write_reports(path, reports)
-    with pytest.raises(SourceError, match=r"level=mid/day-1\.parquet, row 42, column report: is not a report"):
+    commit_reports(path, {"report": reports})
+    said = r"level=mid/day-1\.parquet, row 42: is not a report that the plan's channel can make"
+    with pytest.raises(SourceError, match=said):
         collect.fn(run, file)
+    assert not list(run.reports.rglob("*.parquet"))
 
 
 @pytest.mark.parametrize(
     "table",
     [
-        pa.table({"report": pa.array([b"ab"], pa.binary(2))}),
-        pa.table({"report": pa.array([b"a"], pa.binary())}),
-        pa.table({"reports": pa.array([b"a"], pa.binary(1))}),
-        pa.table({"report": pa.array([b"a"], pa.binary(1)), "user": [1]}),
+        pa.table({"report": pa.array([1], pa.uint16())}),
+        pa.table({"report": pa.array([1], pa.int8())}),
+        pa.table({"report": pa.array([b"a"], pa.binary(1))}),
+        pa.table({"reports": pa.array([1], pa.uint8())}),
+        pa.table({"report": pa.array([1], pa.uint8()), "user": [1]}),
     ],
 )
 def test_a_file_of_another_shape_is_refused(tmp_path: Path, table: pa.Table) -> None:
     run, file = clients(tmp_path)
     pq.write_table(table, tmp_path / "inbox" / "attribute=job" / "level=low" / "odd.parquet")
-    with pytest.raises(SourceError, match=r"odd\.parquet: must be a whole Parquet file with one column `report` of 1"):
+    with pytest.raises(
+        SourceError, match=r"odd\.parquet: must be a whole Parquet file with exactly the columns `report` of uint8"
+    ):
         collect.fn(run, file)
 
 
 def test_nulls_and_truncated_files_are_refused(tmp_path: Path) -> None:
     run, file = clients(tmp_path)
     folder = tmp_path / "inbox" / "attribute=sex" / "level=high"
-    pq.write_table(pa.table({"report": pa.array([b"\0", None], pa.binary(1))}), folder / "null.parquet")
+    pq.write_table(pa.table({"report": pa.array([1, None], pa.uint8())}), folder / "null.parquet")
     with pytest.raises(SourceError, match=r"null\.parquet.*is not a report"):
         collect.fn(run, file)
     (folder / "null.parquet").write_bytes((folder / "day-0.parquet").read_bytes()[:-20])

@@ -7,54 +7,77 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pldp.channels.words import to_words
 from pldp.errors import StageFailed
+from pldp.questions.histograms.reports import supports
 from pldp.tasks.count import add_up, count
-from pldp.tasks.perturb import write_reports
+from pldp.tasks.reports import commit_reports
 from pldp.tasks.run import Run
-from tests.people import opened, world
+from tests.people import histograms_of, opened, world
+from tests.tasks.sheets import file_at
 
 
-def with_reports(folder: Path, partitions: int) -> tuple[Run, dict[tuple[str, str, int], np.ndarray]]:
-    """A run whose reports are any bits; as (user, value) tables."""
+def with_reports(folder: Path, partitions: int) -> tuple[Run, dict[tuple[str, int], np.ndarray]]:
+    """A run whose reports are any bits; as (user, value) tables by sheet and partition."""
     run, _ = opened(world(folder, mechanism="brr"), folder / "home")
-    rng = np.random.default_rng(4)
+    plan, rng = histograms_of(run), np.random.default_rng(4)
     tables = {}
-    for attribute in run.plan.attributes:
-        for level in attribute.levels:
-            for partition in range(partitions):
-                bits = rng.integers(0, 2, (int(rng.integers(0, 50)), len(attribute.values)), dtype=np.uint8)
-                packed = np.packbits(bits, axis=1, bitorder="little")
-                write_reports(run.report_file(attribute.name, level.level, partition), packed)
-                tables[attribute.name, level.level, partition] = bits
+    for path, (attribute, _) in plan.places.items():
+        for partition in range(partitions):
+            n_values = len(plan.attributes[attribute].values)
+            bits = rng.integers(0, 2, (int(rng.integers(0, 50)), n_values), dtype=np.uint8)
+            commit_reports(file_at(run, path, partition), to_words(np.packbits(bits, axis=1, bitorder="little")))
+            tables[path, partition] = bits
     return run, tables
 
 
 def test_support_is_the_sum_of_the_bits(tmp_path: Path) -> None:
     run, tables = with_reports(tmp_path, 3)
-    tallies = count.fn(run, [0, 2]) + count.fn(run, [1])
-    assert len(tallies) == len(tables)
-    for tally in tallies:
-        assert tally.level is not None
-        bits = tables[tally.attribute, tally.level, tally.partition]
-        assert tally.n_reports == len(bits)
-        assert np.array_equal(tally.support, bits.sum(axis=0))
-    for support, attribute in zip(add_up(run, tallies), run.plan.attributes, strict=True):
-        for i, level in enumerate(run.plan.levels):
-            bits = np.concatenate([tables[attribute.name, level, partition] for partition in range(3)])
+    batches = (count.fn(run, None, [0, 2]), count.fn(run, None, [1]))
+    counted = [one for batch in batches for one in batch]
+    seen = [(one.sheet, partition) for one in counted for partition in one.partitions]
+    assert len(seen) == len(set(seen))
+    assert set(seen) == set(tables)
+    for one in counted:
+        bits = np.concatenate([tables[one.sheet, partition] for partition in one.partitions])
+        assert one.tally.n_reports == len(bits)
+        assert np.array_equal(one.tally.support, bits.sum(axis=0)[None])
+    plan, tallies = histograms_of(run), add_up(counted)
+    for support, attribute in zip(supports(plan, tallies), plan.attributes, strict=True):
+        assert support.attribute == attribute.name
+        for i, level in enumerate(plan.levels):
+            parts = [tables[f"attribute={attribute.name}/level={level}", partition] for partition in range(3)]
+            bits = np.concatenate(parts)
             assert np.array_equal(support.counts[i], bits.sum(axis=0))
             assert support.n[i] == len(bits)
 
 
+def test_batches_add_up_to_the_same_in_any_order(tmp_path: Path) -> None:
+    run, _ = with_reports(tmp_path, 3)
+    whole = add_up(count.fn(run, None, range(3)))
+    parts = add_up(one for partition in (2, 0, 1) for one in count.fn(run, None, [partition]))
+    assert set(whole) == set(parts)
+    for path, tally in whole.items():
+        assert np.array_equal(tally.support, parts[path].support)
+        assert tally.n_reports == parts[path].n_reports
+
+
+def test_a_phase_that_nobody_is_asked_in_has_no_tallies(tmp_path: Path) -> None:
+    run, _ = with_reports(tmp_path, 1)
+    assert len(count.fn(run, 0, [0])) == len(run.plan.sheets)
+    assert count.fn(run, 1, [0]) == []
+
+
 def test_only_committed_files_are_counted(tmp_path: Path) -> None:
     run, tables = with_reports(tmp_path, 1)
-    path = run.report_file("job", "low", 0)
+    path = file_at(run, "attribute=job/level=low")
     path.with_name(".00000.parquet.123-abcd").write_bytes(path.read_bytes())
-    tallies = count.fn(run, [0])
-    assert sum(tally.n_reports for tally in tallies) == sum(map(len, tables.values()))
+    counted = count.fn(run, None, [0])
+    assert sum(one.tally.n_reports for one in counted) == sum(map(len, tables.values()))
 
 
 def test_a_missing_file_is_not_counted_as_empty(tmp_path: Path) -> None:
     run, _ = with_reports(tmp_path, 1)
-    run.report_file("sex", "mid", 0).unlink()
+    file_at(run, "attribute=sex/level=mid").unlink()
     with pytest.raises(StageFailed, match="Stage count failed"):
-        count.fn(run, [0])
+        count.fn(run, None, [0])

@@ -109,6 +109,14 @@ def test_the_ledger_takes_a_release_once(tmp_path: Path) -> None:
     assert mode(home.ledger) == 0o644
 
 
+def test_a_release_spends_once_per_unit(tmp_path: Path) -> None:
+    """Different units are never added, so each has a line; whoever resumes after the first writes the second."""
+    home = Home(tmp_path).prepare()
+    for unit in ("user", "item", "user", "item"):
+        home.record_spend({**entry("a"), "unit": unit})
+    assert [(spent["release_id"], spent["unit"]) for spent in home.spends()] == [("a", "user"), ("a", "item")]
+
+
 @pytest.mark.parametrize("cut", [1, 5, 20])
 def test_the_ledger_survives_a_crash_in_a_line(cut: int, tmp_path: Path) -> None:
     """A line without its end was never followed by a draw; the release that resumes writes it again."""

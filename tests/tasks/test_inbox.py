@@ -20,7 +20,7 @@ from pldp.errors import SourceError
 from pldp.tasks.collect import collect
 from pldp.tasks.home import Home
 from pldp.tasks.inbox import deliveries, open_delivery
-from pldp.tasks.perturb import write_reports
+from pldp.tasks.reports import commit_reports
 from pldp.tasks.run import open_run
 from pldp.tasks.specfile import SpecFile, load_spec
 from tests.people import opened, write_spec
@@ -153,7 +153,7 @@ def test_a_few_bytes_that_claim_many_rows_are_refused(tmp_path: Path, monkeypatc
     """Rows that repeat cost nothing in Parquet."""
     run, file = clients(tmp_path)
     bomb = tmp_path / "inbox" / "attribute=sex" / "level=low" / "bomb.parquet"
-    rows = pa.array([b"\1"], pa.binary(1)).take(pa.array(np.zeros(pldp.tasks.inbox.MOST_ROWS + 1, dtype=np.int8)))
+    rows = pa.array([1], pa.uint8()).take(pa.array(np.zeros(pldp.tasks.inbox.MOST_ROWS + 1, dtype=np.int8)))
     pq.write_table(pa.table({"report": rows}), bomb)
     assert bomb.stat().st_size < 1 << 20
     with pytest.raises(SourceError, match=r"bomb\.parquet: has 16,777,217 rows; .* at most 16,777,216"):
@@ -196,11 +196,11 @@ def test_a_file_that_is_there_twice_is_refused_by_both_names(compression: str, t
 def test_files_of_one_report_are_equal_by_chance(tmp_path: Path) -> None:
     """A client who delivers its own report alone: with two values half of all files are equal."""
     spec = write_spec(tmp_path, **SECTIONS)
-    for attribute in load_spec(spec).plan.attributes:
-        for user in range(40):
-            level = attribute.levels[user % 3]
-            report = level.protocol.perturb(np.array([0], dtype=np.uint16), Keystream.seeded(2, attribute.name, user))
-            folder = tmp_path / "inbox" / f"attribute={attribute.name}" / f"level={level.level}"
-            write_reports(folder / f"{user}.parquet", report)
+    for question, sheet in load_spec(spec).plan.sheets:
+        assert sheet.code is not None
+        for user in range(sheet.code, 40, 3):
+            answer = {sheet.fields[0]: np.array([0], dtype=np.uint16)}
+            report = question.draw(sheet, answer, Keystream.seeded(2, *sheet.labels, user), None)
+            commit_reports(tmp_path / "inbox" / sheet.path / f"{user}.parquet", report)
     run, file = opened(spec, tmp_path / "home")
     assert collect.fn(run, file).n_users == 40

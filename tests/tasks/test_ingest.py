@@ -18,7 +18,7 @@ from pldp.tasks.perturb import perturb
 from pldp.tasks.query import connect
 from pldp.tasks.run import Run
 from pldp.tasks.specfile import load_spec
-from tests.people import JOBS, LEVELS, make_people, mode, opened, world, write_spec
+from tests.people import JOBS, LEVELS, histograms_of, make_people, mode, opened, world, write_spec
 
 CSV = {"path": "people.csv", "user_id": "id"}
 ANY_LEFT_OUT = {"max_left_out": 1}
@@ -183,7 +183,7 @@ def test_the_order_is_that_of_a_fresh_key(tmp_path: Path) -> None:
     for slot in ("a", "b"):
         run, file = opened(spec, tmp_path / "home", slot)
         ingest.fn(run, file)
-        orders.append(read_partition(run, 0, ["value_0"])["value_0"].tolist())
+        orders.append(read_partition(run, 0, ["value_0"])["value_0"].to_list())
     assert sorted(orders[0]) == sorted(orders[1]) == list(range(64))
     assert orders[0] != orders[1]
     assert list(range(64)) not in orders
@@ -229,7 +229,8 @@ def test_a_level_for_each_attribute_and_the_strictest_for_a_crosstab(tmp_path: P
     )
     run, file = opened(spec, tmp_path / "home")
     ingest.fn(run, file)
-    levels = run.plan.levels
+    plan = histograms_of(run)
+    levels = plan.levels
     seen = set()
     for job, sex, both, job_level, sex_level, both_level in rows(
         run, "value_0, value_1, value_2, level_0, level_1, level_2"
@@ -238,7 +239,7 @@ def test_a_level_for_each_attribute_and_the_strictest_for_a_crosstab(tmp_path: P
         assert (levels[job_level], levels[sex_level]) == own
         assert levels[both_level] == min(own, key=shares.__getitem__)
         assert both == sex * len(JOBS) + job, "the last part runs fastest"
-        assert run.plan.attributes[2].values[both] == f"{('female', 'male')[sex]} × {JOBS[job]}"
+        assert plan.attributes[2].values[both] == f"{('female', 'male')[sex]} × {JOBS[job]}"
         seen.add(own)
     assert len(seen) == 6
 
@@ -390,7 +391,7 @@ def test_a_half_drawn_release_without_its_vault_is_refused(tmp_path: Path) -> No
     # A second ingest would deal the users out to partitions anew: some drawn twice, some never.
     run, file = opened(world(tmp_path), tmp_path / "home")
     found = ingest.fn(run, file)
-    perturb.fn(run, "high", range(found.partitions))
+    perturb.fn(run, 0, "high", range(found.partitions))
     run.vault.unlink()
     with pytest.raises(HomeError, match="its vault is gone"):
         ingest.fn(run, file)

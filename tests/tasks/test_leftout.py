@@ -20,15 +20,15 @@ import pytest
 import pldp.tasks.csvlines
 from pldp.errors import SourceError
 from pldp.spec.source import Csv
-from pldp.tasks.aggregates.ingest import ingest_items
+from pldp.tasks.aggregates.ingest import ingest_aggregates
 from pldp.tasks.csvlines import LONGEST, MOST_LINES, CsvFault, read_lines
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import ingest
-from pldp.tasks.items.ingest import ingest_rows
-from pldp.tasks.leftout import remarks
-from pldp.tasks.query import statement
+from pldp.tasks.items.ingest import ingest_items
+from pldp.tasks.leftout import rejected, remarks
 from pldp.tasks.run import open_run
 from pldp.tasks.specfile import load_spec
+from pldp.tasks.textfile import TextFile
 from tests import baskets, items
 from tests.people import opened, write_spec
 
@@ -98,12 +98,10 @@ def test_cells_of_several_lines_and_other_dialects_still_work(tmp_path: Path) ->
 
 def database_reads(path: Path, dialect: Csv) -> tuple[int, int]:
     """Rows and rejected rows."""
-    columns = "{'id': 'VARCHAR', 'job': 'VARCHAR', 'level': 'VARCHAR'}"
+    file = TextFile(path, "csv", dialect, "source", "Nothing was run.")
     with duckdb.connect() as database:
-        query = statement("11_ingest_csv", cells="id, job, level", columns=columns)
-        stated = {"quote": dialect.quote, "header": True, "comment": dialect.comment, "delimiter": ","}
-        rows = database.execute(query, {"path": str(path), **stated}).fetchall()
-        return len(rows), int(database.execute(statement("14_ingest_rejected_rows")).fetchall()[0][0])
+        rows = file.cells(database, {name: name for name in ("id", "job", "level")}).fetchall()
+        return len(rows), rejected(database, file)[0]
 
 
 def test_records_are_those_that_the_database_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
@@ -190,13 +188,13 @@ def test_nor_does_it_of_items_counts_and_choices(kind: str, odd: bytes, tmp_path
             (folder / "rows.csv").write_bytes(rows if kind == "users" else content)
             (folder / "users.csv").write_bytes(users if kind == "items" or name == "plain" else content)
             run_items, file_items = baskets.opened(spec, folder / "home")
-            fill: Callable[[], object] = partial(ingest_rows.fn, run_items, file_items)
+            fill: Callable[[], object] = partial(ingest_items.fn, run_items, file_items)
         else:
             source = {"path": "items.csv", "unknown": "ignore", "count": "n" if kind == "counts" else None}
             spec = items.world(folder, 3, source=source, users=None, profiles={"only": 1}, default=None)
             (folder / "items.csv").write_bytes(content)
             run, file = items.opened(spec, folder / "home")
-            fill = partial(ingest_items.fn, run, file)
+            fill = partial(ingest_aggregates.fn, run, file)
         if name == "plain":
             assert getattr(fill(), "n_users") == 300  # noqa: B009
         else:
@@ -227,7 +225,7 @@ def test_the_share_is_neither_published_nor_part_of_the_identity(tmp_path: Path)
     (tmp_path / "people.csv").write_text("id,job,level\n1,a,low\n")
     plain = load_spec(write_spec(tmp_path, source=SOURCE))
     stated = load_spec(write_spec(tmp_path, source={**SOURCE, "max_left_out": 1}))
-    assert plain.sha256 == stated.sha256
+    assert plain.identity == stated.identity
     assert "max_left_out" not in json.loads(stated.public)["source"]
 
 
@@ -254,7 +252,7 @@ def test_each_of_two_files_is_accounted_for_by_itself(spoilt: str, tmp_path: Pat
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     run, file = baskets.opened(spec, tmp_path / "home")
-    assert ingest_rows.fn(run, file).n_users == 1
+    assert ingest_items.fn(run, file).n_users == 1
     role = "source" if spoilt == "rows.csv" else "users"
     assert remarks(run) == [
         f"{role}: 1 of 302 rows was left out: with too few cells",
@@ -266,7 +264,7 @@ def test_unknown_levels_of_items_and_profiles_are_counted_too(tmp_path: Path) ->
     spec = baskets.world(tmp_path / "items", 5)
     (tmp_path / "items" / "users.csv").write_text("user,level\nuser-0,low\nuser-1,huh\nuser-2,\nuser-3,huh\n")
     run, file = baskets.opened(spec, tmp_path / "home")
-    ingest_rows.fn(run, file)
+    ingest_items.fn(run, file)
     assert remarks(run) == [
         "column level: 1 cells hold nothing, and count as high",
         "column level: 2 cells hold what the spec does not declare, and count as high",
@@ -274,7 +272,7 @@ def test_unknown_levels_of_items_and_profiles_are_counted_too(tmp_path: Path) ->
     spec = items.world(tmp_path / "films", 5)
     (tmp_path / "films" / "users.csv").write_text("user,profile\nuser-0,open\nuser-1,huh\n")
     films, films_file = items.opened(spec, tmp_path / "other")
-    ingest_items.fn(films, films_file)
+    ingest_aggregates.fn(films, films_file)
     assert remarks(films) == ["column profile: 1 cells hold what the spec does not declare, and count as shy"]
 
 

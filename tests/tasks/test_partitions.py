@@ -23,6 +23,7 @@ from pldp.tasks.partitions import (
     cells_within,
     key_range,
     read_partition,
+    write_partition,
 )
 from tests.people import JOBS, LEVELS, SEXES, make_people, mode, opened, world
 
@@ -55,8 +56,9 @@ def test_the_files_hold_everybodys_positions_and_nothing_else(tmp_path: Path, mo
 def test_partitions_that_do_not_hold_everybody_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scan that ends early says nothing by itself."""
     run, file = opened(world(tmp_path), tmp_path / "home")
-    write = pldp.tasks.pieces.write_partition
-    monkeypatch.setattr(pldp.tasks.pieces, "write_partition", lambda path, rows, schema: write(path, [], schema))
+    monkeypatch.setattr(
+        pldp.tasks.pieces, "write_partition", lambda path, rows, schema: write_partition(path, [], schema)
+    )
     with pytest.raises(StageFailed, match="Stage ingest failed"):
         ingest.fn(run, file)
     assert not run.vault.exists()

@@ -13,9 +13,11 @@ import pytest
 
 import pldp.tasks.ingest
 from pldp.tasks.ingest import Ingested, ingest
-from pldp.tasks.perturb import perturb, read_reports, write_reports
+from pldp.tasks.perturb import perturb
+from pldp.tasks.reports import commit_reports, read_reports
 from pldp.tasks.run import Run
-from tests.people import JOBS, digests, make_people, mode, opened, world
+from tests.people import JOBS, digests, histograms_of, make_people, mode, opened, world
+from tests.tasks.sheets import columns_at, file_at, rows_at
 
 
 def ingested(folder: Path, slot: str = "manual", **sections: Any) -> tuple[Run, Ingested]:
@@ -24,24 +26,27 @@ def ingested(folder: Path, slot: str = "manual", **sections: Any) -> tuple[Run, 
 
 
 def draw(run: Run, partitions: int) -> int:
-    return sum(perturb.fn(run, level, range(partitions)) for level in run.plan.levels)
+    return sum(perturb.fn(run, 0, choice, range(partitions)) for choice in run.plan.choices(0))
 
 
 def test_one_report_a_user_attribute_and_level(tmp_path: Path) -> None:
     run, found = ingested(tmp_path)
     assert draw(run, found.partitions) == 2000 * 2
     sizes = dict(make_people(2000)["level"].value_counts().iter_rows())
-    for attribute in run.plan.attributes:
-        for level in run.plan.levels:
-            reports = read_reports(run.report_file(attribute.name, level, 0))
-            assert reports.shape == (sizes[level], -(-len(attribute.values) // 8))
+    plan = histograms_of(run)
+    for attribute in plan.attributes:
+        for level in plan.levels:
+            reports = columns_at(run, f"attribute={attribute.name}/level={level}")
+            assert list(reports) == ["report"]
+            assert reports["report"].dtype == np.uint8, "up to eight values take a byte"
+            assert reports["report"].shape == (sizes[level],)
 
 
 def test_what_is_committed_is_not_drawn_again(tmp_path: Path) -> None:
     run, found = ingested(tmp_path)
     draw(run, found.partitions)
     before = digests(run.reports)
-    lost = run.report_file("sex", "mid", 0)
+    lost = file_at(run, "attribute=sex/level=mid")
     lost.unlink()
     assert draw(run, found.partitions) == (make_people(2000)["level"] == "mid").sum()
     after = digests(run.reports)
@@ -63,7 +68,7 @@ def test_partitions_together_hold_everybody(tmp_path: Path, monkeypatch: pytest.
     assert found.partitions == 8
     assert draw(run, found.partitions) == 2000 * 2
     sizes = [
-        sum(len(read_reports(run.report_file("job", level, i))) for level in run.plan.levels)
+        sum(len(rows_at(run, f"attribute=job/level={level}", i)) for level in histograms_of(run).levels)
         for i in range(found.partitions)
     ]
     assert sum(sizes) == 2000
@@ -80,7 +85,7 @@ def test_a_weak_budget_shows_whose_report_is_whose(tmp_path: Path) -> None:
     for slot in ("a", "b"):
         run, file = opened(spec, tmp_path / "home", slot)
         draw(run, ingest.fn(run, file).partitions)
-        orders.append(read_reports(run.report_file("job", "low", 0))[:, 0].tolist())
+        orders.append(columns_at(run, "attribute=job/level=low")["report"].tolist())
     source = [1 << JOBS.index(job) for job in people["job"]]
     assert sorted(orders[0]) == sorted(orders[1]) == sorted(source)
     assert orders[0] != orders[1]
@@ -100,7 +105,7 @@ def test_a_level_nobody_chose_has_empty_files(tmp_path: Path) -> None:
     people = make_people(300).with_columns(level=pl.lit("low"))
     run, found = ingested(tmp_path, people=people)
     assert draw(run, found.partitions) == 600
-    assert read_reports(run.report_file("job", "high", 0)).shape == (0, 1)
+    assert rows_at(run, "attribute=job/level=high").shape == (0, 1)
 
 
 def test_attributes_follow_their_own_level_columns(tmp_path: Path) -> None:
@@ -109,25 +114,37 @@ def test_attributes_follow_their_own_level_columns(tmp_path: Path) -> None:
     run, found = ingested(tmp_path, people=people, levels=levels)
     draw(run, found.partitions)
     sizes = dict(people["level"].value_counts().iter_rows())
-    for level in run.plan.levels:
-        assert len(read_reports(run.report_file("job", level, 0))) == (1000 if level == "low" else 0)
-        assert len(read_reports(run.report_file("sex", level, 0))) == sizes[level]
+    for level in histograms_of(run).levels:
+        assert len(rows_at(run, f"attribute=job/level={level}")) == (1000 if level == "low" else 0)
+        assert len(rows_at(run, f"attribute=sex/level={level}")) == sizes[level]
 
 
 def test_files_hold_reports_only(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b.parquet"
-    reports = np.arange(36, dtype=np.uint8).reshape(12, 3)
-    assert write_reports(path, reports) == 12
-    assert write_reports(path, reports[::-1]) == 0
-    assert np.array_equal(read_reports(path), reports)
-    assert pq.read_schema(path).names == ["report"]
-    assert pq.read_schema(path).metadata is None
+    reports = {"level": np.arange(12, dtype=np.uint8), "report": np.arange(12, dtype=np.uint32) << 20}
+    assert commit_reports(path, reports) == 12
+    assert commit_reports(path, {name: column[::-1] for name, column in reports.items()}) == 0
+    kept = read_reports(path)
+    assert list(kept) == ["level", "report"]
+    for name, column in reports.items():
+        assert kept[name].dtype == column.dtype
+        assert np.array_equal(kept[name], column)
+    schema = pq.read_schema(path)
+    assert schema.names == ["level", "report"]
+    assert schema.metadata is None
+    assert not any(schema.field(name).metadata for name in schema.names)
     assert mode(path.parent) == 0o700
     assert [entry.name for entry in path.parent.iterdir()] == ["b.parquet"]
 
 
 @pytest.mark.parametrize("n", [0, 1, 100_000])
 def test_files_of_any_length(n: int, tmp_path: Path) -> None:
-    reports = np.random.default_rng(n).integers(0, 256, (n, 2), dtype=np.uint8)
-    write_reports(tmp_path / "r.parquet", reports)
-    assert np.array_equal(read_reports(tmp_path / "r.parquet"), reports)
+    """Single numbers, and lists of them."""
+    rng = np.random.default_rng(n)
+    reports = {"report": rng.integers(0, 1 << 16, n, dtype=np.uint16)}
+    lists = {"report": rng.integers(0, 1 << 63, (n, 17), dtype=np.uint64)}
+    for name, columns in (("r", reports), ("l", lists)):
+        assert commit_reports(tmp_path / f"{name}.parquet", columns) == n
+        kept = read_reports(tmp_path / f"{name}.parquet")
+        assert kept["report"].dtype == columns["report"].dtype
+        assert np.array_equal(kept["report"], columns["report"])

@@ -53,7 +53,7 @@ def test_every_row_once_in_the_order_of_its_key(rows: int, buckets: int, cuts: i
     for bucket in range(buckets):
         own = frame.filter(pl.col(SORT_KEY) % buckets == bucket).sort(SORT_KEY)
         parts = [read_partition(run, bucket * cuts + i, ["value_0", "level_0"]) for i in range(cuts)]
-        sizes = [part["value_0"].size for part in parts]
+        sizes = [part["value_0"].len() for part in parts]
         assert max(sizes) - min(sizes) <= 1
         for name in ("value_0", "level_0"):
             assert np.concatenate([part[name] for part in parts]).tolist() == own[name].to_list()
@@ -97,6 +97,7 @@ def test_layouts_have_room_for_all_and_few_files_at_once() -> None:
     assert Layout.of(6, 10) == Layout(6, 1)
     assert Layout.of(64, 10) == Layout(64, 1)
     assert Layout.of(65, 10) == Layout(64, 2)
+    assert Layout.of(2, 10_000_000) == Layout(64, 1), "a bucket's rows are held while they are sorted"
     assert Layout.of(447, 100_000_000).partitions >= 447
     many = Layout.of(4470, 10**9)
     assert many.partitions >= 4470

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 from pathlib import Path
@@ -44,7 +45,7 @@ def test_the_identity_is_keyed_with_the_home(tmp_path: Path) -> None:
 def test_a_run_keeps_spec_plan_and_hashes(tmp_path: Path) -> None:
     run, file = opened(world(tmp_path), tmp_path / "home")
     assert run.plan == file.plan
-    assert run.spec_sha256 == file.sha256
+    assert run.spec_sha256 == hashlib.sha256(file.public.encode()).hexdigest()
     assert json.loads((run.folder / "opened.json").read_text())["slot"] == "manual"
 
 

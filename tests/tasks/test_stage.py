@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import errno
 import pickle
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import duckdb
 import pytest
 from prefect.cache_policies import NO_CACHE
 
+import pldp.tasks
 from pldp.errors import PldpError, SourceError, StageFailed
-from pldp.tasks import collect, combine, count, estimate, ingest, perturb, publish, truth, validate
+from pldp.flows.pipeline import everybody
+from pldp.tasks import collect, combine, count, ingest, perturb, publish, validate
+from pldp.tasks.aggregates import ingest as aggregates
+from pldp.tasks.ingest import Ingested
+from pldp.tasks.items import ingest as items
+from pldp.tasks.run import Run
 from pldp.tasks.stage import Stage, guarded, stage
 
 STAGES: dict[str, Stage[..., Any]] = {
     "ingest": ingest.ingest,
+    "ingest_items": items.ingest_items,
+    "ingest_aggregates": aggregates.ingest_aggregates,
     "perturb": perturb.perturb,
     "collect": collect.collect,
     "count": count.count,
-    "estimate": estimate.estimate,
+    "ask": count.ask,
     "combine": combine.combine,
     "validate": validate.validate,
     "publish": publish.publish,
-    "true_counts": truth.true_counts,
 }
 
 
@@ -35,9 +44,34 @@ def test_no_stage_is_cached_or_persisted(name: str) -> None:
     assert task.name == name
 
 
-@pytest.mark.parametrize("name", ["ingest", "perturb", "collect", "true_counts"])
+@pytest.mark.parametrize("name", ["ingest", "ingest_items", "ingest_aggregates", "perturb", "collect"])
 def test_what_draws_or_reads_raw_values_is_never_retried(name: str) -> None:
     assert STAGES[name].task.retries == 0
+
+
+def test_every_stage_is_looked_at() -> None:
+    """Those of all modules, however they are called: one that draws twice by accident would not be seen."""
+    modules = [import_module(f"pldp.tasks.{one.name}") for one in iter_modules(pldp.tasks.__path__)]
+    modules += [aggregates, items]
+    known = {part.fn for module in modules for part in vars(module).values() if isinstance(part, Stage)}
+    assert known == {one.fn for one in STAGES.values()}
+
+
+def test_a_stage_under_another_name_is_the_same() -> None:
+    """Every method has a task of its own; what it may not do stays."""
+    for method, name in combine.TASKS.items():
+        named = combine.combine.named(name)
+        assert named.fn is combine.combine.fn, method
+        assert (named.task.name, named.task.retries) == (name, combine.combine.retries)
+        assert named.task.cache_policy == NO_CACHE
+        assert named.task.persist_result is False
+
+
+def test_the_truth_is_no_stage_and_no_release_reads_it() -> None:
+    """What knows it runs in the flow, where nothing is stored, and only of an evaluation."""
+    assert everybody(Run("home", "x", evaluation=True), Ingested(10, 0)) is not None
+    with pytest.raises(ValueError, match="a release never reads the truth"):
+        everybody(Run("home", "x"), Ingested(10, 0))
 
 
 @guarded

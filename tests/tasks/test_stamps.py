@@ -12,15 +12,13 @@ import pytest
 import pldp.tasks.aggregates.catalogue
 import pldp.tasks.ingest
 from pldp.errors import SourceError
-from pldp.tasks.aggregates.file import load_aggregates
-from pldp.tasks.aggregates.ingest import ingest_items
-from pldp.tasks.aggregates.run import open_aggregates
-from pldp.tasks.combine import references_of
+from pldp.tasks.aggregates.ingest import ingest_aggregates
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import ingest
-from pldp.tasks.items.file import load_items
-from pldp.tasks.items.ingest import ingest_rows
-from pldp.tasks.items.run import open_items
+from pldp.tasks.items.ingest import ingest_items
+from pldp.tasks.references import reference_of
+from pldp.tasks.run import open_run
+from pldp.tasks.specfile import load_spec
 from tests import baskets, items, people
 
 CHANGED = "was changed or replaced while it was read"
@@ -71,7 +69,7 @@ def test_files_of_items(name: str, tmp_path: Path) -> None:
     run, file = baskets.opened(baskets.world(tmp_path, items={"path": "items.csv"}), tmp_path / "home")
     replaced(tmp_path / name)
     with pytest.raises(SourceError, match=rf"{name}: the file {CHANGED}"):
-        ingest_rows.fn(run, file)
+        ingest_items.fn(run, file)
 
 
 @pytest.mark.parametrize("name", ["items.parquet", "users.csv", "catalogue.csv"])
@@ -79,21 +77,21 @@ def test_files_of_aggregates(name: str, tmp_path: Path) -> None:
     run, file = items.opened(items.world(tmp_path), tmp_path / "home")
     replaced(tmp_path / name)
     with pytest.raises(SourceError, match=rf"{name}: the file {CHANGED}"):
-        ingest_items.fn(run, file)
+        ingest_aggregates.fn(run, file)
 
 
 def test_public_files_that_change_after_the_plan_read_them(tmp_path: Path) -> None:
     """They are read before they are hashed."""
     spec = items.world(tmp_path / "films")
-    read = load_aggregates(spec)
+    read = load_spec(spec)
     replaced(tmp_path / "films" / "catalogue.csv")
     with pytest.raises(SourceError, match=rf"catalogue\.csv: the file {CHANGED}"):
-        open_aggregates(Home(tmp_path / "home").prepare(), read, "manual")
+        open_run(Home(tmp_path / "home").prepare(), read, "manual")
     (tmp_path / "items.csv").write_text("item\n" + "".join(f"{item}\n" for item in baskets.ITEMS))
-    listed = load_items(baskets.world(tmp_path, items={"path": "items.csv"}))
+    listed = load_spec(baskets.world(tmp_path, items={"path": "items.csv"}))
     replaced(tmp_path / "items.csv")
     with pytest.raises(SourceError, match=rf"items\.csv: the file {CHANGED}"):
-        open_items(Home(tmp_path / "home").prepare(), listed, "manual")
+        open_run(Home(tmp_path / "home").prepare(), listed, "manual")
 
 
 def test_public_files_that_change_while_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +105,7 @@ def test_public_files_that_change_while_they_are_read(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(pldp.tasks.aggregates.catalogue, "_rows", late)
     with pytest.raises(SourceError, match=CHANGED):
-        load_aggregates(spec)
+        load_spec(spec)
 
 
 def test_a_public_reference(tmp_path: Path) -> None:
@@ -116,10 +114,10 @@ def test_a_public_reference(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("attribute,value,frequency\n" + lines)
     reference = {"method": "op", "reference": {"kind": "public", "path": "r.csv"}}
     run, file = people.opened(people.world(tmp_path, combination=reference), tmp_path / "home")
-    assert references_of(run, file) is not None
+    assert reference_of(run, file) is not None
     replaced(tmp_path / "r.csv")
     with pytest.raises(SourceError, match=rf"r\.csv: the file {CHANGED}"):
-        references_of(run, file)
+        reference_of(run, file)
 
 
 def test_what_has_not_changed_is_read(tmp_path: Path) -> None:

@@ -9,17 +9,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pldp.tables.common import VALIDATIONS
+from pldp.tables.common import BUDGETS, VALIDATIONS
 from pldp.tables.histograms import LEVEL_ESTIMATES, LEVEL_SHARES
 from pldp.tables.items import ITEMSETS, RULES
 from pldp.tables.registry import published_table
-from pldp.tasks.histogram_tables import budget_rows
 from pldp.tasks.tables import completed, frame, from_rows, of_release, schema, stacked, validation_rows
 from tests.people import JOBS
 from tests.tasks.conftest import Staged, stage_run
 
 
-@pytest.mark.parametrize("table", ["histograms", "level_estimates", "budgets"])
+@pytest.mark.parametrize("table", ["histograms", "estimates", "level_estimates", "budgets"])
 def test_frames_have_the_columns_of_their_tables(table: str, staged: Staged) -> None:
     assert dict(staged.tables[table].schema) == schema(published_table(table).content)
 
@@ -104,7 +103,7 @@ def test_histogram_rows(staged: Staged) -> None:
     assert rows["count"].to_list() == pytest.approx((rows["frequency"] * 4000).to_list())
     assert set(rows["n_reports"]) == {4000}
     assert rows["frequency"].sum() == pytest.approx(1), "norm-sub"
-    error = staged.histograms[0].unbiased.standard_error
+    error = staged.result.histograms[0].unbiased.standard_error
     reliable = np.asarray(rows["unbiased_frequency"]) > 3 * error
     assert rows["reliable"].to_list() == reliable.tolist()
     assert reliable.any()
@@ -115,11 +114,11 @@ def test_histogram_rows(staged: Staged) -> None:
 def test_level_rows(staged: Staged) -> None:
     """A level's standard error is that of its noise, √(v/n)."""
     rows = staged.tables["level_estimates"]
-    for i, attribute in enumerate(staged.run.plan.attributes):
+    for i, attribute in enumerate(staged.histograms.attributes):
         for j, level in enumerate(attribute.levels):
             part = rows.filter((pl.col("attribute") == attribute.name) & (pl.col("level") == level.level))
-            assert part["frequency"].to_list() == pytest.approx(staged.estimates[i].levels.frequencies[j].tolist())
-            n = int(staged.supports[i].n[j])
+            assert part["frequency"].to_list() == pytest.approx(staged.result.levels[i].levels.frequencies[j].tolist())
+            n = int(staged.result.supports[i].n[j])
             p, q = level.protocol.p, level.protocol.q
             assert set(part["n_reports"]) == {n}
             assert part["standard_error"].to_list() == pytest.approx([np.sqrt(p * q / (p - q) ** 2 / n)] * part.height)
@@ -131,7 +130,7 @@ def test_budget_rows(staged: Staged) -> None:
     assert rows["level_leak"].null_count() == 6
     assert rows.filter(pl.col("level") == "low")["nominal_epsilon"].sum() == pytest.approx(4)
     assert (rows["exact_epsilon"] <= rows["nominal_epsilon"]).all()
-    assert budget_rows(staged.run.plan)["n_users"].null_count() == 6, "a plan has no users yet"
+    assert frame(BUDGETS, staged.histograms.budgets(None))["n_users"].null_count() == 6, "a plan has no users yet"
 
 
 def test_a_level_nobody_chose_has_no_estimates(tmp_path: Path) -> None:
@@ -156,7 +155,7 @@ def test_the_error_of_the_unbiased_frequency_covers_the_population(tmp_path: Pat
     """Where a spec asks about the population behind the users, their sampling is in this error: f(1 − f)/(n − 1)."""
     staged = stage_run(tmp_path, intervals={"target": "population"})
     for histogram, (_, rows) in zip(
-        staged.histograms, staged.rows.group_by("attribute", maintain_order=True), strict=True
+        staged.result.histograms, staged.rows.group_by("attribute", maintain_order=True), strict=True
     ):
         inside = np.clip(histogram.unbiased.frequency, 0, 1)
         expected = np.sqrt(histogram.unbiased.standard_error**2 + inside * (1 - inside) / 3999)

@@ -86,7 +86,7 @@ def test_a_vault_that_has_spent_is_never_swept(drawn: bool, tmp_path: Path) -> N
     found = ingest.fn(unfinished, file)
     record_spend(unfinished, "manual")
     if drawn:
-        perturb.fn(unfinished, "low", range(found.partitions))
+        perturb.fn(unfinished, 0, "low", range(found.partitions))
         Home(home).ledger.unlink()
     following, _ = opened(spec, home, "next")
     sweep_vaults(following)

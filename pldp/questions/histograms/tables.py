@@ -65,8 +65,12 @@ def estimate_rows(plan: Histograms, result: HistogramsResult) -> Rows:
     """Attribute × method × value: every method that the spec names, the published answer among them."""
     parts = []
     for attribute, support in zip(plan.attributes, result.supports, strict=True):
+        applied: set[str] = set()
         for place, method in enumerate(plan.methods_of(attribute)):
             histogram = result.estimates[method][attribute.name]
+            if histogram.method in applied:
+                continue  # the answer fell back to a method that is named too
+            applied.add(histogram.method)
             parts.append(
                 {
                     "attribute": attribute.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -40,6 +41,7 @@ from pldp.questions.question import (
 )
 from pldp.spec.fields import Ratio
 
+NUMBERS = "numbers"
 CODE_CELLS = 4
 """A number of a person is a code of four bytes where a value is a bit: partitions hold fewer people."""
 
@@ -56,7 +58,7 @@ class Numbers(NumbersPlan, Question):
     expected_users: int
     expected_shares: tuple[float, ...]
     choice_field: str = "level_0"
-    place: str = "numbers"
+    place: str = NUMBERS
     """Where its reports lie."""
 
     def expected_sizes(self, users: int | None = None) -> Counts:
@@ -141,7 +143,10 @@ class Numbers(NumbersPlan, Question):
         return budgets(self, result)
 
     def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
-        return gates(self, evidence)
+        """Named after its first attribute where levels by attribute make several such questions."""
+        _, _, first = self.place.partition("=")
+        looked_at = gates(self, evidence)
+        return tuple(replace(gate, name=f"{gate.name}_{first}") for gate in looked_at) if first else looked_at
 
     def statement(self, perturbed_by: str) -> Part:
         return statement(self)

@@ -1,0 +1,129 @@
+"""Hidden levels: an interval that holds whatever the level reports tell, and what a plan needs to choose or refuse.
+
+AUEM is a ratio A/D of two means: D̂ = Σ_l ρ̂_l (p_l − q_l) may be poorly known. What it solves for is not a ratio: with
+ψ_j(f) = 1{Z supports j} − q(b) − f d(b) (docs/frequencies.md) the mean of ψ_j is zero at the true share. So the
+interval is all f with |mean ψ_j(f)| ≤ z·√(V(f)/N), V the variance at f: Fieller's interval. Where D̂ cannot be told
+from zero every share is accepted, which is the honest answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.channels.unary import BRR
+from pldp.estimate.hidden import auem, level_report, self_calibrated
+from pldp.estimate.score import Interval
+
+MOST_VARIATION = 0.25
+"""Coefficient of variation of D̂ above which a spec says too little about levels: a share is then known to ± a half."""
+_LARGEST_EPSILON = 30.0
+_HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class HiddenChoice:
+    """`method` has the least predicted error among those whose interval holds; `errors` are typical, by method."""
+
+    method: str
+    errors: dict[str, float]
+    variation: float
+    needed: float | None
+    """The ε_p that would do where `variation` is too large; None where it is not, or where none would."""
+
+
+def fieller_interval(
+    joint: Counts | Floats, tally: Counts | Floats, protocols: tuple[PureProtocol, ...], report: PureProtocol, z: float
+) -> Interval:
+    """For AUEM's shares: `joint` is the support by level report, (…, b, value), `tally` (…, b).
+
+    V(f) = mean of ψ² − f(1−f)·D², because the users' own shares are asked for; D is taken one standard error low. It is
+    at least that of the support to be expected at f. Ends are interpolated between the shares of a fine grid.
+    """
+    n = tally.sum(axis=-1)[..., None, None]
+    q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("q", "gap"))
+    q_of, d_of = ((part - report.q * part.sum()) / report.gap for part in (q, d))
+    share = tally / n[..., 0]
+    low, gap = ((share * part).sum(axis=-1)[..., None, None] for part in (q_of, d_of))
+    spread = np.maximum((share * d_of**2).sum(axis=-1)[..., None, None] - gap**2, 0) / n
+    f = _GRID
+    mean = q_of[:, None] + d_of[:, None] * f  # (b, hypothesis)
+    squares = (
+        np.einsum("...bv,bh->...vh", joint, 1 - 2 * mean) + np.einsum("...b,bh->...h", tally, mean**2)[..., None, :]
+    ) / n
+    sure = np.maximum(gap - np.sqrt(spread), d.min())
+    implied = np.clip(low + f * np.clip(gap, d.min(), d.max()), 0, 1)
+    within = f * (1 - f) * sure**2
+    variance = np.maximum(squares - within, implied * (1 - implied) - within)
+    away = joint.sum(axis=-2)[..., None] / n - low - f * gap
+    half = z * np.sqrt(np.maximum(variance, 1e-300) / n)
+    low_end, high_end = _crossing(half - away), 1 - _crossing((half + away)[..., ::-1])
+    blind = (gap <= z * np.sqrt(spread))[..., 0]
+    ends = np.sort(np.stack([low_end, high_end]), axis=0)  # where nothing is accepted, both are next to the estimate
+    return Interval(np.where(blind, 0.0, ends[0]), np.where(blind, 1.0, ends[1]))
+
+
+def _crossing(room: Floats) -> Floats:
+    """The first share of the grid with room, (…, hypothesis) → (…,), interpolated with the one before; else 1."""
+    first = np.where((room >= 0).any(axis=-1), (room >= 0).argmax(axis=-1), _GRID.size - 1)
+    before = np.maximum(first - 1, 0)
+    inside, outside = (np.take_along_axis(room, at[..., None], axis=-1)[..., 0] for at in (first, before))
+    part = np.where(outside < 0, np.maximum(inside, 0) / np.maximum(np.maximum(inside, 0) - outside, 1e-300), 0.0)
+    return np.asarray(_GRID[first] + part * (_GRID[before] - _GRID[first]))
+
+
+_SMALL = np.geomspace(1e-6, 0.5, 400)
+_GRID = np.concatenate([[0.0], _SMALL, 1 - _SMALL[-2::-1], [1.0]])
+
+
+def gap_variation(sizes: Counts, protocols: tuple[PureProtocol, ...], report: PureProtocol) -> float:
+    """Coefficient of variation of D̂ = Σ ρ̂_l (p_l − q_l), given who chose which level: noise of the level reports."""
+    d = np.array([one.gap for one in protocols])
+    d_of = (d - report.q * d.sum()) / report.gap
+    told = np.full((d.size, d.size), report.q) + np.eye(d.size) * report.gap  # (level, told)
+    per_level = told @ d_of**2 - (told @ d_of) ** 2
+    n = sizes.sum()
+    return float(np.sqrt((sizes * per_level).sum()) / (sizes * d).sum() if n else np.inf)
+
+
+def needed_epsilon(sizes: Counts, protocols: tuple[PureProtocol, ...], most: float = MOST_VARIATION) -> float | None:
+    """The smallest ε_p of the level report with `gap_variation` ≤ `most`; None where no ε_p up to 30 does it."""
+
+    def enough(epsilon: float) -> bool:
+        return gap_variation(sizes, protocols, level_report(len(protocols), epsilon)) <= most
+
+    if not enough(_LARGEST_EPSILON):
+        return None
+    low, high = 1e-4, _LARGEST_EPSILON
+    for _ in range(_HALVINGS):
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def choose_hidden(
+    sizes: Counts, protocols: tuple[PureProtocol, ...], report: PureProtocol, frequency: Floats
+) -> HiddenChoice:
+    """From a plan's assumptions alone: expected counts, typical (root mean square) errors over the values.
+
+    `self-calibrated` needs no level report and holds with symmetric unary reports of more than two values; `auem` holds
+    by `fieller_interval`. `em` is not among them: its error does not know of ρ̂ at its bound (docs/intervals.md).
+    """
+    told = np.full((sizes.size, sizes.size), report.q) + np.eye(sizes.size) * report.gap
+    supported = np.stack([one.q + frequency * one.gap for one in protocols])
+    joint, tally = told.T @ (sizes[:, None] * supported), sizes @ told
+    variation = gap_variation(sizes, protocols, report)
+    # The delta method understates a ratio's error: by about the square of its variation.
+    found = {"auem": _typical(auem(joint, tally, protocols, report).standard_error) * (1 + variation**2)}
+    if isinstance(protocols[0], BRR) and frequency.size > 2:
+        calibrated = self_calibrated(joint.sum(axis=0), int(sizes.sum()), protocols)
+        found["self-calibrated"] = _typical(calibrated.standard_error)
+    method = min(found, key=lambda name: found[name])
+    short = method == "auem" and variation > MOST_VARIATION
+    return HiddenChoice(method, found, variation, needed_epsilon(sizes, protocols) if short else None)
+
+
+def _typical(standard_error: Floats) -> float:
+    return float(np.sqrt(np.mean(np.square(standard_error))))

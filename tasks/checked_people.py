@@ -1,0 +1,109 @@
+"""A look at a table of people: how many cells of which column have no place in the plan, and where the first stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+from duckdb import CaseExpression as Case
+from duckdb import ConstantExpression as Constant
+from duckdb import Expression
+from duckdb import FunctionExpression as Function
+
+from pldp.questions.cells import NO_MISSING, NO_OTHER, Declared
+from pldp.tasks.checked import Checked, account, columns_there, counted, records_of, remark_unstated
+from pldp.tasks.people import People
+from pldp.tasks.positions import EMPTY, UNDECLARED, column, unstated
+from pldp.tasks.query import connect_memory, over, statement
+from pldp.tasks.textfile import USER
+
+_COMPARED = 1_000_000
+"""Users looked at for one who stands in two rows: of more a part, all rows of each, so that memory does not grow. The
+ingest, which comes before anything is spent, looks at all."""
+_SLICE, _WHOLE = "hashed", "whole"
+
+
+def check_people(people: People, found: Checked) -> None:
+    """Look at every cell once; at places only where there is something to tell."""
+    missing = columns_there(people.file, people.columns, found)
+    if missing is None:
+        return
+    if people.user in missing:  # without the column of users their cells can be looked at all the same
+        people = People(**{**vars(people), "user": None})
+    first = len(people.cells) + len(people.weights)
+    cells = [i for i, cell in enumerate(people.cells) if cell.column not in missing]
+    choices = [first + i for i, cell in enumerate(people.choices) if cell.column not in missing]
+    records = records_of(people.file, [people.user, *(people.read[i].column for i in (*cells, *choices))], found)
+    if records is None:
+        return
+    slices = -(-records // _COMPARED) or 1
+    faults = [(people.placed(i, faults=True), why) for i in cells for why in (NO_MISSING, NO_OTHER)]
+    reasons = [(unstated(column(f"cell_{i}"), column(f"raw_{i}")), why) for i in choices for why in (EMPTY, UNDECLARED)]
+    conditions = [column(USER).isnotnull() & (placed == Constant(why)) for placed, why in (*faults, *reasons)]
+    with connect_memory() as database:
+        rows = counted(people.file, lambda: _counts(people, database, (*cells, *choices), conditions, slices), found)
+        if rows is None:
+            return
+        firsts: Sequence[int | None] = ()
+        if any(rows[4 : 4 + len(faults)]):
+            firsts = _firsts(people, database, cells, conditions[: len(faults)])
+    total, users, compared, different, *counts = rows
+    account(people.file, records, total, users, people.most_left_out, found)
+    if people.user is not None and different < compared:
+        many = f"{'at least ' if slices > 1 else ''}{compared - different:,}"
+        rule = f"a user id stands in more than one row ({many} rows too many); keep one row per user"
+        found.problems.append(f"{people.file.path}, column {people.user}: {rule}.")
+    for at, i in enumerate(cells):
+        _tell(people, i, counts[2 * at : 2 * at + 2], firsts[2 * at : 2 * at + 2], found)
+    remark_unstated([people.read[i].column for i in choices], counts[len(faults) :], people.unstated, found)
+
+
+def _counts(
+    people: People,
+    database: duckdb.DuckDBPyConnection,
+    present: Sequence[int],
+    conditions: Sequence[Expression],
+    slices: int,
+) -> list[int]:
+    """Rows, rows with a user, those compared and their users; then how many rows meet each condition."""
+    rows = people.raw(database, present)
+    whole = Function("hash", column(USER))
+    met = [condition.alias(f"met_{i}") for i, condition in enumerate(conditions)]
+    looked = rows.select(
+        column(USER), whole.alias(_WHOLE), (whole % Constant(slices)).cast("UBIGINT").alias(_SLICE), *met
+    )
+    users = over(looked, "users", statement("17_check_people")).fetchall()[0]
+    if not met:
+        return [int(n) for n in users]
+    counts = looked.aggregate([Function("count_if", column(f"met_{i}")) for i in range(len(met))]).fetchall()[0]
+    return [int(n) for n in (*users, *counts)]
+
+
+def _firsts(
+    people: People, database: duckdb.DuckDBPyConnection, cells: Sequence[int], conditions: Sequence[Expression]
+) -> Sequence[int | None]:
+    """For every condition the first readable row that meets it, None where there is none."""
+    rows = people.raw(database, cells, numbered=True)
+    placed = rows.select(column("row"), *(condition.alias(f"met_{i}") for i, condition in enumerate(conditions)))
+    first = [Function("min", Case(column(f"met_{i}"), column("row"))) for i in range(len(conditions))]
+    return [None if row is None else int(row) for row in placed.aggregate(first).fetchall()[0]]
+
+
+def _tell(people: People, i: int, counts: Sequence[int], firsts: Sequence[int | None], found: Checked) -> None:
+    """What is wrong with the cells of a column: nothing or no number in them, and values that are not declared."""
+    cell = people.read[i]
+    plain = isinstance(cell.rule, Declared)
+    missing, other = counts
+    if missing:
+        hint = f"`missing: <{'one of values' if plain else 'a number within bounds'}>` to attribute {cell.name}"
+        state = _cells(missing, "nothing" if plain else "no number")
+        place = f"{people.file.place(firsts[0] or 0)}, column {cell.column}"
+        found.problems.append(f"{place}: {state}, and no missing value is declared; add {hint}.")
+    if other:
+        rule = f"add it to values, or add `other: <one of values>` to attribute {cell.name}"
+        place = f"{people.file.place(firsts[1] or 0)}, column {cell.column}"
+        found.problems.append(f"{place}: {_cells(other, 'a value that is not declared')}: {rule}.")
+
+
+def _cells(n: int, what: str) -> str:
+    return f"1 cell holds {what}" if n == 1 else f"{n:,} cells hold {what}"

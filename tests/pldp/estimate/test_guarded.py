@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog, minimize
+
+from pldp.channels.krr import KRR
+from pldp.channels.protocol import Counts, Floats
+from pldp.estimate.answer import guarded_answer
+from pldp.estimate.combine import (
+    combine_linear,
+    estimate_levels,
+    linear_variance,
+    linear_weights,
+    noise_variances,
+    spread,
+)
+from pldp.estimate.critical import biased_quantile
+from pldp.estimate.guarded import (
+    Noise,
+    Path,
+    guarded_half_width,
+    guarded_weights,
+    ratio_bounds,
+    tilted_moments,
+    worst_bias,
+    worst_tilt,
+)
+from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
+from tests.pldp.estimate.people import five_levels, reference_mix
+from tests.pldp.world import zipf
+
+# methods.md section 6: half-width over that of `sum` where |f_τ − f| ≤ M, f = 0.1, k = 16, in the reference mix.
+RATIOS = {
+    1_000: {0: 0.359, 0.005: 0.366, 0.01: 0.387, 0.02: 0.445, 0.05: 0.613},
+    10_000: {0.001: 0.362, 0.005: 0.419, 0.01: 0.516, 0.02: 0.669, 0.05: 0.901},
+    100_000: {0.001: 0.387, 0.002: 0.445, 0.005: 0.613, 0.01: 0.797, 0.02: 0.935},
+}
+
+
+def _widths(n: int, most: float) -> Floats:
+    """Half-widths along the path, from `sum` to `oc+`, with the bias M·Σ|w − π|."""
+    sizes, protocols = reference_mix(n)
+    noise, share, shares = Noise.of(protocols), np.array([0.1]), sizes / n
+    path = Path.of(shares, noise.at(share) + spread(share, n))
+    found = []
+    for part in np.linspace(0, 1, 1001):
+        weights = path.unsorted(path.weights(part * path.longest))
+        _, variance = tilted_moments(weights, sizes, noise, share)
+        error = np.sqrt(variance)
+        bias = most * np.abs(weights - shares[:, None]).sum(axis=0)
+        found.append(float((error * biased_quantile(bias / error))[0]))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("n", RATIOS)
+def test_half_widths_are_the_ones_derived_elsewhere(n: int) -> None:
+    for most, ratio in RATIOS[n].items():
+        widths = _widths(n, most)
+        assert widths.min() / widths[0] == pytest.approx(ratio, abs=6e-4)
+    if n == 100_000:
+        assert widths[0] == pytest.approx(0.0174, abs=5e-5)
+        assert _widths(n, 0)[-1] == pytest.approx(0.0062, abs=5e-5)
+
+
+def test_the_half_width_is_convex_along_the_path() -> None:
+    for n, most in ((1_000, 0.01), (10_000, 0.01), (100_000, 0.005)):
+        assert np.diff(_widths(n, most), n=2).min() > -1e-9
+
+
+MIXES = st.tuples(
+    st.lists(st.integers(1, 10**5), min_size=2, max_size=5),
+    st.floats(1e-4, 1 - 1e-4),
+    st.floats(1.0, 20.0),
+)
+
+
+def _levels(sizes: list[int]) -> tuple[Counts, Noise]:
+    protocols = tuple(KRR.for_budget(6, Fraction(level + 1)) for level in range(len(sizes)))
+    return np.array(sizes), Noise.of(protocols)
+
+
+@given(MIXES)
+def test_weights_are_a_mean_and_between_sum_and_oc_plus(mix: tuple[list[int], float, float]) -> None:
+    sizes, noise = _levels(mix[0])
+    weights = guarded_weights(sizes, noise, np.array([mix[1]]), mix[2])
+    assert weights.min() >= 0
+    assert weights.sum(axis=0) == pytest.approx(1, abs=1e-12)
+    even = (sizes / sizes.sum())[:, None]
+    best = guarded_weights(sizes, noise, np.array([mix[1]]), 1.0)
+    moved = np.abs(weights - even).sum()
+    assert moved <= np.abs(best - even).sum() * (1 + 1e-9) + 1e-12
+
+
+@given(MIXES)
+def test_the_worst_bias_is_the_optimum_of_its_linear_program(mix: tuple[list[int], float, float]) -> None:
+    sizes, noise = _levels(mix[0])
+    share, shares = np.array([mix[1]]), sizes / sizes.sum()
+    weights = guarded_weights(sizes, noise, share, 1.0)
+    lower, upper = ratio_bounds(share, mix[2])
+    best = 0.0
+    for side in (1, -1):
+        solved = linprog(
+            -side * (weights[:, 0] - shares) * mix[1],
+            A_eq=shares[None, :],
+            b_eq=[1.0],
+            bounds=[(float(lower[0]), float(upper[0]))] * sizes.size,
+        )
+        best = max(best, -float(solved.fun or 0.0))
+    assert worst_bias(weights, shares, share, mix[2])[0] == pytest.approx(best, rel=1e-6, abs=1e-9)
+    loose = mix[1] * (mix[2] - 1) * np.abs(weights[:, 0] - shares).sum()
+    assert best <= loose * (1 + 1e-9) + 1e-9
+
+
+@given(MIXES)
+def test_a_tilt_keeps_the_share_and_what_gamma_allows_of_both_sides(mix: tuple[list[int], float, float]) -> None:
+    sizes, _ = _levels(mix[0])
+    _, share, gamma = mix
+    shares = sizes / sizes.sum()
+    tilt = worst_tilt(-np.arange(sizes.size)[:, None].astype(float), shares, np.array([share]), gamma)[:, 0]
+    assert (shares * tilt).sum() == pytest.approx(1, abs=1e-9)
+    # The holders of the value, and those of all others, choose a level at most Γ times as often as people at large.
+    others = (1 - share * tilt) / (1 - share)
+    for ratio in (tilt, others):
+        assert ratio.max() <= gamma * (1 + 1e-9)
+        assert ratio.min() >= 1 / gamma - 1e-9
+
+
+def test_at_gamma_one_it_is_oc_plus() -> None:
+    sizes, protocols = five_levels(33, 6, 20_000)
+    share = zipf(33)
+    noise = noise_variances(protocols, share)
+    best = linear_weights("oc+", sizes, noise, spread(share, 20_000))
+    weights = guarded_weights(sizes, Noise.of(protocols), share, 1.0)
+    assert weights == pytest.approx(best, abs=1e-12)
+    half = guarded_half_width(weights, sizes, Noise.of(protocols), share, 1.0)
+    wald = 1.959964 * np.sqrt(linear_variance(best, sizes, noise, spread(share, 20_000)))
+    assert half == pytest.approx(wald, rel=1e-6)
+
+
+def test_it_tends_to_sum_as_gamma_or_users_grow() -> None:
+    share = np.array([0.1])
+
+    def moved(n: int, gamma: float) -> float:
+        sizes, protocols = reference_mix(n)
+        weights = guarded_weights(sizes, Noise.of(protocols), share, gamma)
+        return float(np.abs(weights[:, 0] - sizes / n).sum())
+
+    by_gamma = [moved(10_000, gamma) for gamma in (1.0, 1.1, 1.5, 2.0, 10.0)]
+    by_users = [moved(n, 1.1) for n in (1_000, 10_000, 100_000, 1_000_000, 100_000_000)]
+    assert by_gamma == sorted(by_gamma, reverse=True)
+    assert by_users == sorted(by_users, reverse=True)
+    assert by_users[-1] < 0.01 < by_users[0]
+
+
+@given(MIXES)
+def test_it_is_never_longer_than_sum_or_oc_plus(mix: tuple[list[int], float, float]) -> None:
+    sizes, noise = _levels(mix[0])
+    share, shares = np.array([mix[1]]), sizes / sizes.sum()
+
+    def half(weights: Floats) -> float:
+        _, variance = tilted_moments(weights, sizes, noise, share)
+        error = np.sqrt(variance)
+        return float((error * biased_quantile(worst_bias(weights, shares, share, mix[2]) / error))[0])
+
+    ours = half(guarded_weights(sizes, noise, share, mix[2]))
+    assert ours <= half(shares[:, None]) * (1 + 1e-6)
+    assert ours <= half(guarded_weights(sizes, noise, share, 1.0)) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("gamma", [1.05, 1.3, 2.0])
+@pytest.mark.parametrize("frequency", [0.16, 0.04, 0.005])
+def test_no_other_weights_are_much_shorter(gamma: float, frequency: float) -> None:
+    # The path is optimal for Σ|w − π|, not for the exact bias: free weights gain at most 3 %.
+    sizes, protocols = five_levels(257, 6, 20_000)
+    noise, shares, share = Noise.of(protocols), sizes / sizes.sum(), np.array([frequency])
+
+    def half(raw: Floats) -> float:
+        weights = np.append(raw, 1 - raw.sum())[:, None]
+        _, variance = tilted_moments(weights, sizes, noise, share)
+        error = np.sqrt(variance)
+        return float((error * biased_quantile(worst_bias(weights, shares, share, gamma) / error))[0])
+
+    ours = guarded_weights(sizes, noise, share, gamma)[:-1, 0]
+    free = minimize(half, ours, method="Nelder-Mead", options={"maxiter": 1500, "xatol": 1e-6, "fatol": 1e-10})
+    assert half(ours) <= 1.03 * float(free.fun)
+
+
+def test_the_reference_mix_has_the_error_that_was_promised(seed: int) -> None:
+    # Mean squared error over cells at most 8.1e-6; 400 repetitions of 16 cells leave 2 % (√(2/6400)).
+    sizes, protocols = reference_mix(100_000)
+    counts = whole_counts(zipf(16), 100_000)
+    rng = np.random.default_rng(seed)
+    support = draw_support(draw_levels(counts, sizes, 400, rng), protocols, rng)
+    levels = estimate_levels(support, sizes, protocols)
+    truth = counts / 100_000
+    ours = guarded_answer(levels, 1.0)
+    assert np.mean((ours.frequency - truth) ** 2) < 8.1e-6
+    assert ours.frequency == pytest.approx(combine_linear("oc+", levels).frequency, abs=1e-12)
+    assert np.mean((guarded_answer(levels, None).frequency - truth) ** 2) > 4 * 8.1e-6
+
+
+@pytest.mark.parametrize(("size", "most"), [(257, 0.25), (10_000, 1.5)])
+def test_weights_of_many_cells_take_no_time(size: int, most: float) -> None:
+    # 0.007 s and 0.07 s alone on one core; the bounds leave room for a busy machine.
+    sizes, protocols = five_levels(size, 6, 20_000)
+    noise, share = Noise.of(protocols), zipf(size)
+    start = time.perf_counter()
+    weights = guarded_weights(sizes, noise, share, 1.3)
+    assert time.perf_counter() - start < most
+    assert weights.shape == (5, size)
+
+
+def test_gamma_below_one_is_refused() -> None:
+    sizes, protocols = five_levels(7, 6, 1000)
+    with pytest.raises(ValueError, match=r"gamma must be at least 1 \(got 0.5\)"):
+        guarded_weights(sizes, Noise.of(protocols), np.array([0.1]), 0.5)

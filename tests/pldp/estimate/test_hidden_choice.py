@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pldp.channels.krr import KRR
+from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.channels.unary import BRR
+from pldp.estimate.hidden import auem, draw_hidden, level_report, level_shares
+from pldp.estimate.hidden_choice import (
+    MOST_VARIATION,
+    choose_hidden,
+    fieller_interval,
+    gap_variation,
+    needed_epsilon,
+)
+from pldp.estimate.simulate import draw_levels, whole_counts
+from tests.pldp.estimate.people import PARTS, SHARES, five_levels
+from tests.pldp.world import zipf
+
+REPEATS = 1000
+
+
+def _drawn(
+    size: int, n: int, epsilon: int, epsilon_p: float, rng: np.random.Generator
+) -> tuple[Counts, Counts, tuple[PureProtocol, ...], KRR, Floats]:
+    sizes, protocols = five_levels(size, epsilon, n)
+    report = level_report(5, epsilon_p)
+    counts = whole_counts(zipf(size), n)
+    joint, tally = draw_hidden(draw_levels(counts, sizes, REPEATS, rng), protocols, report, rng)
+    return joint, tally, protocols, report, counts / n
+
+
+@pytest.mark.parametrize(
+    ("size", "n", "epsilon", "epsilon_p"), [(33, 2000, 3, 0.1), (33, 2000, 3, 1.0), (7, 20_000, 20, 1.0)]
+)
+def test_the_interval_holds_whatever_level_reports_tell(
+    size: int, n: int, epsilon: int, epsilon_p: float, seed: int
+) -> None:
+    # The first two are where the likelihood's interval of the most frequent value covered 0.00 and 0.50. α = 1e-5 a
+    # cell: 4.3 standard errors of 0.69 %, and one per cent for a variance that is estimated from the same reports.
+    joint, tally, protocols, report, truth = _drawn(size, n, epsilon, epsilon_p, np.random.default_rng(seed))
+    found = fieller_interval(joint, tally, protocols, report, 1.959964)
+    covered = np.mean((found.low <= truth) & (truth <= found.high), axis=0)
+    assert covered.min() > 0.95 - 0.01 - 4.3 * np.sqrt(0.95 * 0.05 / REPEATS)
+    assert found.low.min() >= 0
+    assert found.high.max() <= 1
+    # Twins: the same with level reports read as if ε_p were larger, and the delta method where it cannot hold.
+    if epsilon_p == 1.0:
+        wrong = fieller_interval(joint, tally, protocols, level_report(5, 3.0), 1.959964)
+        assert np.mean((wrong.low <= truth) & (truth <= wrong.high), axis=0).min() < 0.8
+    else:
+        ratio = auem(joint, tally, protocols, report)
+        assert np.mean(np.abs(ratio.frequency - truth) <= 1.96 * ratio.standard_error, axis=0).min() < 0.9
+
+
+def test_where_levels_are_well_known_it_is_the_delta_method_and_blind_it_is_everything(seed: int) -> None:
+    joint, tally, protocols, report, _ = _drawn(7, 20_000, 6, 5.0, np.random.default_rng(seed))
+    found = fieller_interval(joint, tally, protocols, report, 1.959964)
+    ratio = auem(joint, tally, protocols, report)
+    length = np.mean(found.high - found.low, axis=0)[:3]
+    assert length == pytest.approx(2 * 1.96 * np.mean(ratio.standard_error, axis=0)[:3], rel=0.03)
+    joint, tally, protocols, report, _ = _drawn(33, 200, 2, 0.01, np.random.default_rng(seed))
+    found = fieller_interval(joint, tally, protocols, report, 1.959964)
+    assert np.mean((found.low == 0) & (found.high == 1)) > 0.9
+
+
+def test_the_variation_of_the_gap_is_what_level_reports_scatter(seed: int) -> None:
+    # 4,000 repetitions leave √(1/8000) = 1.1 % of a standard deviation: α = 1e-6 is 5.5 %.
+    sizes, protocols = five_levels(7, 6, 2000)
+    report = level_report(5, 1.0)
+    rng = np.random.default_rng(seed)
+    told = np.full((5, 5), report.q) + np.eye(5) * report.gap
+    tally = sum(rng.multinomial(sizes[level], told[level] / told[level].sum(), size=4000) for level in range(5))
+    gaps = level_shares(np.asarray(tally), report).frequency @ np.array([one.gap for one in protocols])
+    assert gaps.std() / gaps.mean() == pytest.approx(gap_variation(sizes, protocols, report), rel=0.055)
+
+
+def test_the_needed_budget_just_does() -> None:
+    sizes, protocols = five_levels(33, 3, 2000)
+    needed = needed_epsilon(sizes, protocols)
+    assert needed is not None
+    assert gap_variation(sizes, protocols, level_report(5, needed)) <= MOST_VARIATION
+    assert gap_variation(sizes, protocols, level_report(5, 0.99 * needed)) > MOST_VARIATION
+    # A level report can never say more than the levels themselves: their own variation is none, so some ε_p does.
+    assert needed_epsilon(sizes, protocols, most=0.0) is None
+
+
+def test_a_plan_is_told_what_to_take_and_what_is_missing() -> None:
+    sizes, krr = five_levels(33, 3, 2000)
+    poor = choose_hidden(sizes, krr, level_report(5, 0.1), zipf(33))
+    assert poor.method == "auem"
+    assert poor.variation > 1
+    assert poor.needed == pytest.approx(1.05, abs=0.01)
+    rich = choose_hidden(sizes, krr, level_report(5, 3.0), zipf(33))
+    assert rich.needed is None
+    assert rich.errors["auem"] < poor.errors["auem"]
+    brr = tuple(BRR.for_budget(33, Fraction(3) * part) for part in PARTS)
+    bits = choose_hidden(whole_counts(SHARES, 2000), brr, level_report(5, 0.1), zipf(33))
+    assert bits.method == "self-calibrated"
+    assert bits.needed is None

@@ -1,0 +1,295 @@
+"""Numbers cut into bins: what a spec may say, the covariance behind their quantiles, and that intervals cover."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from scipy.stats import binom
+
+from pldp.channels.protocol import Floats, PureProtocol
+from pldp.channels.randomness import Keystream
+from pldp.channels.registry import PROTOCOLS
+from pldp.estimate.combine import (
+    Combined,
+    Levels,
+    combine_linear,
+    estimate_levels,
+    linear_covariance,
+    linear_variance,
+    spread,
+)
+from pldp.estimate.hidden import draw_hidden, level_report
+from pldp.estimate.inference import Histogram, Recipe, estimate_histogram
+from pldp.estimate.likelihood import maximum_likelihood, table_blocks
+from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
+from pldp.questions.histograms.binned import binned_distribution, even_quantiles
+from pldp.questions.histograms.hidden import estimate_hidden
+from pldp.questions.histograms.plan import AttributePlan
+from pldp.questions.histograms.spec import Binned
+from pldp.questions.numbers.quantiles import to_bins
+from pldp.spec.release import Spec
+from tests.pldp.specs import histograms_of, make_spec, planned
+from tests.pldp.world import z_bound
+
+PAY = {"name": "pay", "kind": "binned", "edges": [0, 10, 20.5, 100], "missing": 0, "quantiles": [0.5]}
+AGE = {"name": "age", "kind": "binned", "bounds": [0, 1], "bins": 10}
+SEX = {"name": "sex", "values": ["Female", "Male"]}
+PROBABILITIES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+def spec_of(*attributes: dict[str, Any], **sections: Any) -> Spec:
+    return make_spec(attributes=list(attributes), **sections)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"edges": [0, 10, 10, 20]}, "edges must rise"),
+        ({"edges": [0, 20, 10]}, "edges must rise"),
+        ({"edges": [0, 10]}, "at least 3 items"),
+        ({"edges": []}, "at least 3 items"),
+        ({"edges": [0, float("nan"), 10]}, "must be finite"),
+        ({"edges": [0, 5, float("inf")]}, "must be finite"),
+        ({"edges": [0, 5, 10**400]}, "must be finite"),
+        ({"edges": [-1e308, 0, 1e308]}, "edges must rise"),
+        ({"edges": [0, "ten", 20]}, "must be a number"),
+        ({"edges": [0, True, 20]}, "must be a number"),
+        ({"edges": list(range(300))}, "at most 257 items"),
+        ({"edges": None}, "needs either edges, or bounds and bins"),
+        ({"bounds": [0, 100]}, "needs either edges, or bounds and bins"),
+        ({"bins": 3}, "needs either edges, or bounds and bins"),
+        ({"edges": None, "bounds": [0, 100]}, "needs either edges, or bounds and bins"),
+        ({"edges": None, "bounds": [100, 0], "bins": 4}, "bounds must rise"),
+        ({"edges": None, "bounds": [5, 5], "bins": 4}, "bounds must rise"),
+        ({"edges": None, "bounds": [0, 100], "bins": 1}, "greater than or equal to 2"),
+        ({"edges": None, "bounds": [1, 1 + 1e-15], "bins": 256}, "edges must rise"),
+        ({"missing": 101}, "missing must lie within the edges"),
+        ({"missing": "zero"}, "must be a number"),
+        ({"quantiles": [0]}, "greater than 0"),
+        ({"quantiles": [0.5, 0.5]}, "quantiles must differ"),
+        ({"assumed": [0.5, 0.5]}, "one frequency a value"),
+        ({"only_in_crosstabs": True}, "leave out only_in_crosstabs"),
+        ({"mechanism": "pm"}, "'krr', 'brr', 'oue', 'olh' or 'subset'"),
+        ({"values": ["a"]}, "Extra inputs"),
+    ],
+)
+def test_bad_specs(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        spec_of(SEX, {key: value for key, value in {**PAY, **change}.items() if value is not None})
+
+
+def test_bins_are_values() -> None:
+    spec = spec_of(PAY, AGE, SEX, {"name": "both", "kind": "crosstab", "of": ["pay", "sex"]})
+    pay, age = spec.attributes[:2]
+    assert isinstance(pay, Binned)
+    assert isinstance(age, Binned)
+    assert pay.values == ("[0, 10)", "[10, 20.5)", "[20.5, 100]")
+    assert age.cuts[3] == 0.3, "as people write it, so that a cell of 0.3 is in the bin from 0.3"
+    assert age.values[3] == "[0.3, 0.4)"
+    assert spec.labels(spec.attributes[3])[:2] == ("[0, 10) × Female", "[0, 10) × Male")  # type: ignore[arg-type]
+    plan = histograms_of(planned(spec))
+    assert plan.attributes[0].edges == (0, 10, 20.5, 100)
+    assert plan.attributes[0].probabilities == (0.5,)
+    assert plan.attributes[2].edges == plan.attributes[3].edges == ()
+    assert sum(a.budget for a in plan.attributes) == plan.total, "a histogram like any other"
+    assert all(level.keeps_promise for a in plan.attributes for level in a.levels)
+
+
+def test_bins_may_have_levels_of_their_own_and_hidden_ones() -> None:
+    assert not histograms_of(planned(spec_of(PAY, SEX, levels={"column": {"pay": "a", "sex": "b"}}))).one_level_for_all
+    hidden = {"column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}
+    assert histograms_of(planned(spec_of(PAY, levels=hidden))).hidden is not None
+    assert planned(spec_of(PAY, source={"reports": "sent"}, levels={})).perturbed_by == "clients"
+
+
+@pytest.mark.parametrize("name", list(PROTOCOLS))
+def test_the_covariance_is_that_of_every_way_to_choose_levels(name: str) -> None:
+    """Seven users, levels of three and four: all 35 choices, noise by its exact law given the value, in rationals."""
+    values, sizes = [0, 0, 1, 1, 1, 2, 3], (3, 4)
+    k, n = 4, len(values)
+    protocols = tuple(PROTOCOLS[name].for_budget(k, Fraction(budget)) for budget in (1, 3))
+    weights = np.array([[0.3, 0.5, 0.2, 0.45], [0.7, 0.5, 0.8, 0.55]])
+    shares = np.bincount(values, minlength=k) / n
+    errors, noise = [], np.zeros((k, k))
+    for chosen in combinations(range(n), sizes[0]):
+        groups = ([values[u] for u in chosen], [values[u] for u in range(n) if u not in chosen])
+        means = [np.bincount(group, minlength=k) / len(group) for group in groups]
+        errors.append((weights * means).sum(axis=0) - shares)
+        for protocol, group, w in zip(protocols, groups, weights, strict=True):
+            noise += np.outer(w, w) * sum(_report_covariance(protocol, value) for value in group) / len(group) ** 2
+    exact = np.array(errors).T @ np.array(errors) / len(errors) + noise / len(errors)
+    levels = Levels(np.tile(shares, (2, 1)), np.array(sizes), protocols)
+    per_level = np.stack([protocol.noise_variance(shares) for protocol in protocols])
+    variance = linear_variance(weights, levels.n, per_level, spread(shares, n))
+    assert variance == pytest.approx(np.diag(exact))
+    found = linear_covariance(levels, Combined(shares, np.sqrt(variance), weights))
+    assert found == pytest.approx(exact)
+
+
+def _report_covariance(protocol: PureProtocol, value: int) -> Floats:
+    """Covariance of one report's estimate over the cells, the value being known."""
+    p, q, (own, others) = protocol.exact_p, protocol.exact_q, protocol.exact_pairs
+    k = protocol.domain_size
+    table = np.zeros((k, k))
+    for i in range(k):
+        for j in range(k):
+            a, b = (p if cell == value else q for cell in (i, j))
+            both = a if i == j else own if value in (i, j) else others
+            table[i, j] = float((both - a * b) / (p - q) ** 2)
+    return table
+
+
+def plan_of(bins: int, budget: str, mechanism: str = "auto") -> AttributePlan:
+    attribute = {"name": "x", "kind": "binned", "bounds": [0, 100], "bins": bins, "quantiles": PROBABILITIES}
+    return histograms_of(planned(spec_of(attribute, budget={"total": budget}, mechanism=mechanism))).attributes[0]
+
+
+def skewed(bins: int) -> Floats:
+    """Two humps of different size and an empty end."""
+    x = (np.arange(bins) + 0.5) / bins
+    shares = np.exp(-(((x - 0.2) / 0.1) ** 2)) + 0.4 * np.exp(-(((x - 0.7) / 0.08) ** 2))
+    return shares / shares.sum()
+
+
+def quantiles_of(plan: AttributePlan, levels: Levels, recipe: Recipe) -> np.ndarray:
+    """Quantile, standard error and interval, (probability, 4)."""
+    histogram = estimate_histogram(levels, recipe, None, np.random.default_rng(0), with_covariance=True)
+    found = binned_distribution(plan, histogram, levels.n_reports, confidence=0.95, population=False)
+    assert found.method == f"binned {histogram.method}"
+    return np.array([(q.quantile, q.standard_error, q.ci_low, q.ci_high) for q in found.quantiles])
+
+
+@pytest.mark.parametrize(("mechanism", "n"), [("auto", 20_000), ("krr", 2000)])
+def test_intervals_cover_and_a_wrong_budget_is_caught(mechanism: str, n: int, seed: int) -> None:
+    """Three levels chosen blindly, 16 bins; the truth spreads users evenly inside bins, as quantiles do."""
+    repeats, bins = 300, 16
+    plan = plan_of(bins, "4", mechanism)
+    wrong = tuple(
+        PROTOCOLS[p.name].for_budget(bins, Fraction(level.budget) * Fraction(11, 10))
+        for p, level in zip(plan.protocols, plan.levels, strict=True)
+    )
+    counts = whole_counts(skewed(bins), n)
+    truth = np.array(list(even_quantiles(plan, counts / n).values()))
+    rng = np.random.default_rng(seed)
+    sizes = whole_counts(np.array([0.5, 0.3, 0.2]), n)
+    dealt = draw_levels(counts, sizes, repeats, rng)
+    support = draw_support(dealt, plan.protocols, rng)
+    recipe = Recipe(alpha=1e-9)  # no fallback: it would be taken once in a thousand
+    found = np.stack([quantiles_of(plan, estimate_levels(s, sizes, plan.protocols), recipe) for s in support])
+    covered = (found[..., 2] <= truth) & (truth <= found[..., 3])
+    # One probability at a time, so that repetitions are independent. Woodruff's interval holds at a quantile exactly
+    # what the normal interval of the distribution function there holds: 95 %, and a little more where the function
+    # turns back within its noise and the outermost ends count.
+    low, high = binom.ppf(1e-6 / 10, repeats, 0.95), binom.isf(1e-6 / 10, repeats, 0.97)
+    assert (low <= covered.sum(axis=0)).all(), covered.mean(axis=0)
+    assert (covered.sum(axis=0) <= high).all(), covered.mean(axis=0)
+    # Read by protocols of a budget 10 % too large, the same reports lie.
+    lies = np.stack([quantiles_of(plan, estimate_levels(s, sizes, wrong), recipe) for s in support])
+    caught = ((lies[..., 2] <= truth) & (truth <= lies[..., 3])).sum(axis=0)
+    assert caught.min() < low, caught / repeats
+
+
+def _intervals(plan: AttributePlan, histogram: Histogram, n: int) -> np.ndarray:
+    found = binned_distribution(plan, histogram, n, confidence=0.95, population=False)
+    return np.array([(q.ci_low, q.ci_high) for q in found.quantiles])
+
+
+@pytest.mark.parametrize("method", ["em", "auem", "hidden em"])
+def test_intervals_cover_whatever_the_method(method: str, seed: int) -> None:
+    """The likelihood's information, public and hidden levels, and the bootstrap behind AUEM. k-RR: tables are small."""
+    repeats, bins, n = 60, 8, 20_000
+    plan = plan_of(bins, "6", "krr")
+    counts = whole_counts(skewed(bins), n)
+    truth = np.array(list(even_quantiles(plan, counts / n).values()))
+    rng = np.random.default_rng(seed)
+    sizes, told_by = whole_counts(np.array([0.4, 0.3, 0.3]), n), level_report(3, 3)
+    dealt = draw_levels(counts, sizes, repeats, rng)
+    support = draw_support(dealt, plan.protocols, rng)
+    joint, told = draw_hidden(dealt, plan.protocols, told_by, rng)
+    covered = np.zeros(len(PROBABILITIES), dtype=np.int64)
+    for i in range(repeats):
+        if method == "em":
+            blocks = table_blocks(plan.protocols, support[i])
+            found = estimate_histogram(
+                estimate_levels(support[i], sizes, plan.protocols),
+                Recipe(method="em", alpha=1e-9),
+                None,
+                rng,
+                partial(maximum_likelihood, blocks, plan.protocols),
+                with_covariance=True,
+            )
+        else:
+            recipe = Recipe(method=method.removeprefix("hidden "))
+            blocks = table_blocks(plan.protocols, joint[i])
+            found = estimate_hidden(
+                joint[i], told[i], plan.protocols, told_by, recipe, blocks, rng, with_covariance=True
+            )
+        assert found.covariance is not None
+        low, high = _intervals(plan, found, n).T
+        covered += (low <= truth) & (truth <= high)
+    # A bootstrap of 200 knows a standard error to 5 %, which costs an interval half a percent.
+    assert covered.min() >= binom.ppf(1e-6 / 5, repeats, 0.94), covered / repeats
+
+
+def test_errors_of_one_attribute_hang_together_and_those_of_two_do_not(seed: int) -> None:
+    """Two attributes with the same values and levels of the same users: only their reports are drawn apart.
+
+    Within an attribute two quantiles hang together as the covariance says of the distribution function there.
+    """
+    repeats, bins, n = 4000, 12, 5000
+    plan = plan_of(bins, "4")
+    rng = np.random.default_rng(seed)
+    counts = whole_counts(skewed(bins), n)
+    sizes = whole_counts(np.array([0.5, 0.3, 0.2]), n)
+    dealt = draw_levels(counts, sizes, repeats, rng)
+    steps = np.tril(np.ones((bins, bins)))[[3, 8]]  # the distribution function after the fourth and the ninth bin
+
+    def errors(method: str) -> Floats:
+        levels = estimate_levels(draw_support(dealt, plan.protocols, rng), sizes, plan.protocols)
+        return steps @ (combine_linear(method, levels).frequency - counts / n).T
+
+    # Fisher: arctanh of a correlation of m pairs is normal with a standard error of 1/√(m − 3).
+    z = z_bound(6) / np.sqrt(repeats - 3)
+    one = Levels(np.tile(counts / n, (3, 1)), sizes, plan.protocols)
+    for method in ("sum", "oc+"):
+        seen = np.asarray(np.corrcoef(np.vstack([errors(method), errors(method)])))
+        claimed = steps @ linear_covariance(one, combine_linear(method, one)) @ steps.T
+        r = claimed[0, 1] / np.sqrt(claimed[0, 0] * claimed[1, 1])
+        assert r > 3 * z, "so that the claim is worth something"
+        assert abs(np.arctanh(seen[0, 1]) - np.arctanh(r)) < z
+        if method == "sum":  # with other weights, who chose which level is part of both attributes' errors
+            assert np.abs(np.arctanh(seen[:2, 2:])).max() < z
+
+
+def test_a_budget_without_noise_still_has_errors() -> None:
+    plan = plan_of(4, "600", "krr")
+    counts = whole_counts(skewed(4), 1000)
+    support = draw_support(counts[None, :].repeat(3, axis=0), plan.protocols, np.random.default_rng(1))
+    found = quantiles_of(plan, estimate_levels(support, np.full(3, 1000), plan.protocols), Recipe())
+    assert (found[:, 1] > 0).all()
+    assert found[:, 0] == pytest.approx(list(even_quantiles(plan, counts / 1000).values()), abs=1e-6)
+
+
+def test_reports_drawn_one_by_one_give_the_quantiles(seed: int) -> None:
+    """From numbers to bins, through the protocol itself."""
+    n, plan = 30_000, plan_of(20, "12", "brr")
+    rng = np.random.default_rng(seed)
+    x = 100 * rng.beta(2, 5, n)
+    codes = to_bins(x, plan.edges)
+    chosen = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    support = np.stack(
+        [
+            protocol.support(protocol.perturb(codes[chosen == i], Keystream.seeded(seed, i)))
+            for i, protocol in enumerate(plan.protocols)
+        ]
+    )
+    found = quantiles_of(plan, estimate_levels(support, np.bincount(chosen), plan.protocols), Recipe(alpha=1e-9))
+    # Inside a bin of 5 the density bends: an error of at most a fiftieth of it beside that of the noise.
+    off = np.abs(found[:, 0] - np.quantile(x, PROBABILITIES))
+    assert (off < z_bound(5) * found[:, 1] + 0.1).all()
