@@ -148,7 +148,7 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkey
     assert pl.read_parquet(tmp_path / "out" / "aggregates.parquet").height == 6
     spec = root.parent / "spec.yaml"
     planned = pldp("plan", spec)
-    assert "up to ε = 2.5 of one occurrence, all providers together" in planned.out
+    assert "One occurrence of an item of a user spends at most ε = 2.5" in planned.out
     assert "note: default" not in planned.out
     assert "equal scaling" in planned.out
     plan = json.loads(pldp("plan", spec, "--json").out)
