@@ -16,7 +16,11 @@ from pldp.channels.protocol import PureProtocol, Values
 from pldp.channels.randomness import Keystream
 from pldp.channels.subset import Subset
 from pldp.channels.unary import BRR
+<<<<<<< HEAD
 from pldp.channels.words import to_words
+=======
+from pldp.channels.words import from_words, to_words
+>>>>>>> t4
 from pldp.tasks.reports import commit_reports, read_reports
 
 CASES: tuple[tuple[type[KRR] | type[Subset] | type[BRR], int], ...] = ((KRR, 16), (BRR, 16), (BRR, 100), (Subset, 25))
@@ -42,7 +46,10 @@ def _measure(protocol: PureProtocol, path: Path) -> list[Measure]:
     stream = Keystream.secure()
     commit_reports(path, to_words(protocol.perturb(values, stream)))
     taken = cpu_medians(
-        {"read": partial(read_reports, path), "draw": partial(protocol.perturb, values, stream)},
+        {
+            "read": lambda: from_words(read_reports(path), protocol.report_bytes),
+            "draw": partial(protocol.perturb, values, stream),
+        },
         ROUNDS,
     )
     case = f"{protocol.name}, k = {protocol.domain_size}: "

@@ -25,7 +25,6 @@ from pldp.tasks.ingest import ingest
 from pldp.tasks.query import connect
 from pldp.tasks.references import reference_of
 from pldp.tasks.run import Run
-from pldp.tasks.specfile import load_spec
 from tests.bad_input.wild import MARK, check_message
 from tests.flows.conftest import Pldp
 from tests.people import histograms_of, make_people, opened, world, write_spec
@@ -595,26 +594,28 @@ def test_ten_thousand_values_are_planned_and_placed_in_no_time(tmp_path: Path) -
 )
 def test_a_bad_reference(content: bytes, tmp_path: Path) -> None:
     """The other file a spec may name: short rows, numbers that are none, 1 M-character cells."""
+    refuses_reference(content, tmp_path)
+
+
+def refuses_reference(content: bytes, folder: Path) -> None:
+    """Told before anything is spent: by the file, where it is no such table, and by the spec, where it lacks shares."""
     reference = {"method": "op", "reference": {"kind": "public", "path": "known.csv"}}
-    (tmp_path / "known.csv").write_bytes(content)
+    (folder / "known.csv").write_bytes(content)
+    spec = world(folder, make_people(10), combination=reference, **attribute())
+
+    def refused() -> None:
+        reference_of(*opened(spec, folder / "home"))
+
     with pytest.raises(SpecError, match=r"combination\.reference\.path") as caught:
-        load_spec(write_spec(tmp_path, combination=reference, **attribute()))
-    check_message(str(caught.value), tmp_path / "known.csv", "Nothing was run.")
+        refused()
+    said = str(caught.value)
+    check_message(said, folder / "known.csv" if "must be a CSV" in said else spec, "Nothing was run.")
 
 
 @pytest.mark.parametrize("rows", [b"job,a,0.5\n", b"job,a,0.5\njob,b,nan\n", b"jobs,a,1\njobs,b,0\n"])
 def test_a_reference_that_lacks_a_share(rows: bytes, tmp_path: Path) -> None:
     """A table of the right form without a finite share of every declared value is told before anything is spent."""
-    reference = {"method": "op", "reference": {"kind": "public", "path": "known.csv"}}
-    (tmp_path / "known.csv").write_bytes(b"attribute,value,frequency\n" + rows)
-    spec = world(tmp_path, make_people(10), combination=reference, **attribute())
-
-    def refused() -> None:
-        reference_of(*opened(spec, tmp_path / "home"))
-
-    with pytest.raises(SpecError, match=r"combination\.reference\.path") as caught:
-        refused()
-    check_message(str(caught.value), tmp_path / ("known.csv" if b"nan" in rows else "spec.yaml"), "Nothing was run.")
+    refuses_reference(b"attribute,value,frequency\n" + rows, tmp_path)
 
 
 def test_every_item_of_the_list_has_its_cases() -> None:

@@ -163,7 +163,9 @@ def check_spec(path: Path) -> str:
         assert all(within(ratio, bound) for question in file.plan.questions for ratio, bound in question.spends())
         outcome = "read"
     except SpecError as error:
-        check_message(str(error), path, "Nothing was run.")
+        # A public file that the spec names is at fault itself.
+        named, found, _ = str(error).partition(": combination.reference.path must be a CSV")
+        check_message(str(error), Path(named) if found else path, "Nothing was run.")
         outcome = "refused"
     assert time.monotonic() - start < PATIENCE, "took too long"
     return outcome

@@ -16,8 +16,9 @@ from pldp.flows.options import out
 from pldp.flows.release import release
 from tests.flows.conftest import DATA, ROOT, Pldp, broken_off, ended, resumes
 from tests.flows.searcher import files_under, find
-from tests.items import ATTRIBUTES, make_items, true_totals, world, write_spec
+from tests.items import make_items, true_totals, world, write_spec
 from tests.people import mode
+from tests.pldp.questions.aggregates.world import ATTRIBUTES
 
 pytestmark = pytest.mark.usefixtures("server")
 
@@ -147,7 +148,7 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkey
     assert pl.read_parquet(tmp_path / "out" / "aggregates.parquet").height == 6
     spec = root.parent / "spec.yaml"
     planned = pldp("plan", spec)
-    assert "up to ε = 2.5 of one occurrence, all providers together" in planned.out
+    assert "One occurrence of an item of a user spends at most ε = 2.5" in planned.out
     assert "note: default" not in planned.out
     assert "equal scaling" in planned.out
     plan = json.loads(pldp("plan", spec, "--json").out)

@@ -12,10 +12,10 @@ import pytest
 import yaml
 from rich.console import Console
 
-from pldp.flows.consoles import console_for
 from pldp.flows.evaluate import evaluate
 from pldp.flows.release import release
 from pldp.flows.render import show_evaluation
+from pldp.flows.shown import show_study
 from tests.baskets import ITEMS, make_rows, make_table, true_support, world, write_spec
 from tests.flows.conftest import DATA, ROOT, Pldp, broken_off, ended, resumes
 from tests.flows.searcher import files_under, find
@@ -72,7 +72,7 @@ def test_what_lies_where(home: tuple[Path, str]) -> None:
     root, release_id = home
     reports = root / "reports" / release_id
     names = [str(path.relative_to(reports)) for path in files_under(reports)]
-    assert names == ["level=high/00000.parquet", "level=low/00000.parquet"]
+    assert names == ["items/level=high/00000.parquet", "items/level=low/00000.parquet"]
     assert mode(root / "reports") == 0o700
     assert [path.name for path in files_under(root / "vault")] == ["key"], "the raw items are gone"
     # Items are declared, so their names are public; nobody's id is, and no pair of one with an item.
@@ -107,7 +107,7 @@ def test_a_release_that_broke_off_between_its_halves_draws_the_rest(
 ) -> None:
     """The first half of a sampled release is drawn once, and the second asked what the first half's reports say."""
     spec = world(tmp_path, 400, protocol="sampling")
-    assert broken_off(spec, "pldp.flows.items.choose_candidates", monkeypatch) == (2, 4)
+    assert broken_off(spec, "pldp.flows.pipeline._adapt", monkeypatch) == (2, 4)
 
 
 def test_a_refused_release_tells_what_it_spent(tmp_path: Path) -> None:
@@ -143,7 +143,8 @@ def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkey
     assert json.loads(pldp("query", query, "--home", root, "--json").out)[0]["items"]
     spec = root.parent / "spec.yaml"
     planned = pldp("plan", spec)
-    assert "up to ε = 12 a user; protocol bounded" in planned.out
+    assert "A user spends at most ε = 12" in planned.out
+    assert "bounded" in planned.out
     plan = json.loads(pldp("plan", spec, "--json").out)
     stored = json.loads((root / "releases" / release_id / "privacy.json").read_text())["plan_sha256"]
     assert plan["plan_sha256"] == stored
@@ -180,9 +181,9 @@ def test_an_evaluation(home: tuple[Path, str], pldp: Pldp) -> None:
     said = pldp("evaluate", spec, "--home", root, "--seed", "1", "--repeat", "2", "--json")
     assert json.loads(said.out)["itemsets"] == json.loads(json.dumps(itemsets.to_dicts())), "the seed repeats it"
     out = Console(record=True, width=200)
-    show_evaluation(out, done, console_for(spec).show_study)
+    show_evaluation(out, done, show_study)
     told = out.export_text()
-    for words in ("never published", "Against the truth", "made up / missed", "degrees of privacy"):
+    for words in ("never published", "itemsets", "truth", "identity", "made up", "missed", "privacy"):
         assert words in told
 
 

@@ -53,6 +53,7 @@ def draw_all(run: Run, batch: Sequence[int]) -> int:
 
 def conclude_all(run: Run, ingested: Ingested) -> Concluded:
     """Count and combine what was drawn, and look at the truth."""
+    question: Question
     (question,) = run.plan.questions
     batch = range(ingested.partitions)
 
@@ -64,6 +65,6 @@ def conclude_all(run: Run, ingested: Ingested) -> Concluded:
     tallies = add_up(counted)
     stored = StoredReports(run, question, ingested.partitions, None, spread)
     estimates = {method: question.combine(method, tallies, stored) for method in question.methods}
-    result = question.conclude(tallies, estimates)
+    result: Any = question.conclude(tallies, estimates)
     tables = {name: frame(published_table(name), rows) for name, rows in question.tables(result).items()}
     return Concluded(run, ingested, counted, result, tables, question.truth(everybody(run, ingested), result))
