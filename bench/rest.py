@@ -16,11 +16,7 @@ from pldp.channels.protocol import PureProtocol, Values
 from pldp.channels.randomness import Keystream
 from pldp.channels.subset import Subset
 from pldp.channels.unary import BRR
-<<<<<<< HEAD
-from pldp.channels.words import to_words
-=======
 from pldp.channels.words import from_words, to_words
->>>>>>> t4
 from pldp.tasks.reports import commit_reports, read_reports
 
 CASES: tuple[tuple[type[KRR] | type[Subset] | type[BRR], int], ...] = ((KRR, 16), (BRR, 16), (BRR, 100), (Subset, 25))
