@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from pldp.errors import SpecError
+from pldp.questions.histograms.question import Histograms
+from pldp.spec.release import Spec
 from pldp.tasks.specfile import load_spec
 from tests.people import JOBS, SPEC, world, write_spec
 
@@ -26,7 +28,9 @@ def test_a_spec_and_its_paths(tmp_path: Path) -> None:
     file = load_spec(world(tmp_path))
     assert file.source == tmp_path / "people.parquet"
     assert file.resolve("../x.csv") == tmp_path.parent / "x.csv"
-    assert [attribute.name for question in file.plan.questions for attribute in question.attributes] == ["job", "sex"]
+    (question,) = file.plan.questions
+    assert isinstance(question, Histograms)
+    assert [attribute.name for attribute in question.attributes] == ["job", "sex"]
 
 
 def test_the_identity_is_the_content_not_the_writing(tmp_path: Path) -> None:
@@ -111,5 +115,6 @@ def test_no_file_and_a_folder(tmp_path: Path) -> None:
 
 def test_the_shared_spec_is_what_the_tests_think(tmp_path: Path) -> None:
     spec = load_spec(write_spec(tmp_path)).spec
+    assert isinstance(spec, Spec)
     assert spec.labels(spec.published[0]) == JOBS
     assert spec.name == SPEC["name"]
