@@ -13,9 +13,12 @@ from pldp.tasks.query import comments, connect, connect_memory, identifier, stat
 
 
 def test_statements_come_from_files_with_their_lists_filled_in() -> None:
-    assert "{domain}" in statement("10_ingest_domain")
-    filled = statement("10_ingest_domain", domain="d", values="'a'")
-    assert filled.endswith("CREATE TYPE d AS ENUM ('a')\n")
+    assert "{domain}" in statement("10_cell_domain")
+    filled = statement("10_cell_domain", domain="d")
+    assert filled.endswith("TYPE d AS ENUM (SELECT unnest($values::VARCHAR[]))\n"), "values are bound, not filled in"
+    with duckdb.connect() as connection:
+        connection.execute(filled, {"values": ["it's", "b"]})
+        assert connection.execute("SELECT enum_range(NULL::d)").fetchone() == (["it's", "b"],)
 
 
 def test_comments_come_from_the_remarks_behind_columns() -> None:

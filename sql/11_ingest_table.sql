@@ -1,3 +1,0 @@
--- grain: one row of the public catalogue's table, every column as text
-SELECT {cells}
-FROM given.main.{table}
