@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pldp.spec.source import Csv
 
 LONGEST = 2_000_000
-"""Bytes of a record. The database drops a record that fills its buffer (sql/11_ingest_csv.sql), and may not say so."""
+"""Bytes of a record. The database drops a record that fills its buffer (tasks/textfile.py), and may not say so."""
 MOST_LINES = 1_000
 """Lines of one record: two stray quotes would otherwise make one cell of everybody between them."""
 
