@@ -65,7 +65,7 @@ def predict(file: SpecFile, target_error: float | None = None) -> Planned:
         try:
             target = find_target(plan, file.plan_at, target_error)
         except ValueError as error:
-            raise SpecError(f"--target-error: {error}. {NOTHING}") from None
+            raise SpecError(f"--target-error {error}. {NOTHING}") from None
     predictions = [question.predictions(file.spec) for question in plan.questions]
     largest = largest_error(plan)[1]
     return Planned(

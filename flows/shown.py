@@ -32,7 +32,7 @@ def show_plan(out: Console, planned: Planned) -> None:
         out.print(spent, highlight=False, soft_wrap=True)
     out.print(f"Model: {trust_model(plan.perturbed_by).name}", highlight=False, soft_wrap=True)
     show_lines(out, "Assumed", planned.assumptions)
-    show_lines(out, "Note", planned.notes)
+    show_lines(out, "note", planned.notes)
     for table in budget_tables(planned.budgets):
         out.print(table)
     for kind, tables in planned.predictions.items():
@@ -59,9 +59,22 @@ def show_frames(out: Console, frames: Mapping[str, pl.DataFrame], prefix: str = 
     for name, rows in frames.items():
         if rows.is_empty():
             continue
+        rows = condensed(rows)
         out.print(frame_table(f"{prefix}{name.replace('_', ' ')}", rows))
         if rows.height > MOST_ROWS:
             out.print(f"… and {rows.height - MOST_ROWS:,} more rows: --json has all", highlight=False)
+
+
+def condensed(rows: pl.DataFrame) -> pl.DataFrame:
+    """The same rows; where a column names more things than are shown, medians over them."""
+    texts = [name for name, kind in rows.schema.items() if kind == pl.String]
+    many = max(texts, key=lambda name: rows[name].n_unique(), default="")
+    if len(texts) < 2 or rows[many].n_unique() <= MOST_ROWS:
+        return rows
+    others = [name for name in texts if name != many]
+    over = pl.lit(f"median of {rows[many].n_unique()}").alias(many)
+    medians = rows.group_by(others, maintain_order=True).agg(pl.col(pl.Float64, pl.Int64).median())
+    return medians.with_columns(over).select(name for name in rows.columns if name in {*others, many, *medians.columns})
 
 
 def frame_table(title: str, rows: pl.DataFrame) -> Table:

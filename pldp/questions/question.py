@@ -291,6 +291,11 @@ class Question(Frozen):
         """What a target error is about, in words; empty where a target makes no sense."""
         return ""
 
+    @property
+    def instead_of_target(self) -> str:
+        """What serves in place of a target error, where there is none."""
+        return "compare the predicted errors of two budgets instead"
+
     @abstractmethod
     def typical_errors(self, users: int | None = None) -> dict[str, float]:
         """Predicted standard errors for which a target makes sense, as shares, by what they are of; else none."""

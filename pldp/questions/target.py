@@ -31,8 +31,8 @@ def find_target(plan: Plan, plan_at: Callable[[Fraction], Plan], wanted: float) 
     """`plan_at` resolves the same spec with another total; ValueError where nothing has a target."""
     covers = tuple(question.target for question in plan.questions if question.target)
     if not covers:
-        kinds = ", ".join(question.kind for question in plan.questions)
-        raise ValueError(f"a target error is a share, and {kinds} have none: compare the errors of two budgets instead")
+        instead = "; ".join(question.instead_of_target for question in plan.questions)
+        raise ValueError(f"is for histograms and means: {instead}")
     budget = budget_for(plan_at, wanted)
     return Target(wanted, budget, users_for(plan, wanted), covers, largest_error(plan)[0])
 

@@ -188,7 +188,7 @@ def test_an_evaluation(home: tuple[Path, str], pldp: Pldp, monkeypatch: pytest.M
     assert done.verdicts[-1].gate == "totals_true"
     ratio = cells["mean_error"] / cells["predicted_mean_error"]
     assert (ratio - 1).abs().max() < 5.2 / N_USERS**0.5, "E|Z| has a standard deviation of about its mean; 6 cells"
-    assert set(done.tables["losses"]["way"]) == {"mae", "equal scaling", "lower bound"}
+    assert set(done.tables["losses"]["spending"]) == {"mae", "equal scaling", "lower bound"}
     said = pldp("evaluate", spec, "--home", root, "--seed", "1", "--json")
     assert json.loads(said.out)["aggregates"] == json.loads(json.dumps(cells.to_dicts()))
     assert "never published" in pldp("evaluate", spec, "--home", root, "--seed", "1").out

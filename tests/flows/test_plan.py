@@ -24,6 +24,11 @@ def example(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     if "catalogue" in content:
         rows = [f"{number},{attribute}" for number, attribute in enumerate(content["attributes"])]
         (tmp_path / content["catalogue"]["path"]).write_text("\n".join(["item,attribute", *rows]))
+    reference = (
+        content.get("combination", {}).get("reference", {}) if isinstance(content.get("combination"), dict) else {}
+    )
+    if "path" in reference:
+        shutil.copyfile(request.param.parent / reference["path"], tmp_path / reference["path"])
     return spec
 
 
@@ -41,7 +46,7 @@ def test_a_target_error_is_searched_for_or_refused(example: Path, pldp: Pldp) ->
     said = pldp("plan", example, "--target-error", "0.05", "--json")
     if "kind" in yaml.safe_load(example.read_text()):
         assert said.code == 2
-        assert "--target-error: a target error is a share, and " in said.err
+        assert "--target-error is for histograms and means: " in said.err
         assert "have none: compare the errors of two budgets instead. Nothing was" in said.err
         return
     assert said.code == 0, said.err

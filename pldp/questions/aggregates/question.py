@@ -86,6 +86,10 @@ class Aggregates(AggregatesPlan, Question):
         return tally(self, reports)
 
     @property
+    def instead_of_target(self) -> str:
+        return "a total's error follows from the budgets in the plan"
+
+    @property
     def instead_of_recycling(self) -> str:
         return "Name the analyst as a provider with an epsilon of its own in the next release."
 

@@ -61,5 +61,7 @@ def test_a_target_of_what_is_no_share_is_refused() -> None:
     errors = histograms_of(mixed).typical_errors()
     assert found.largest == max(errors, key=lambda name: errors[name])
     totals = mixed.model_copy(update={"questions": (aggregates(),)})
-    with pytest.raises(ValueError, match="a target error is a share, and aggregates have none"):
+    with pytest.raises(
+        ValueError, match="is for histograms and means: a total's error follows from the budgets in the plan"
+    ):
         find_target(totals, lambda total: totals, 0.02)
