@@ -67,7 +67,7 @@ def show_frames(out: Console, frames: Mapping[str, pl.DataFrame], prefix: str = 
 
 def condensed(rows: pl.DataFrame) -> pl.DataFrame:
     """The same rows; where a column names more things than are shown, medians over them."""
-    texts = [name for name, kind in rows.schema.items() if kind == pl.String]
+    texts = [name for name, dtype in rows.schema.items() if dtype == pl.String]
     many = max(texts, key=lambda name: rows[name].n_unique(), default="")
     if len(texts) < 2 or rows[many].n_unique() <= MOST_ROWS:
         return rows

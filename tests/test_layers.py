@@ -222,7 +222,7 @@ LARGE_MODULES = {
     "tasks/home.py": 287,
     "pldp/questions/items/rowchannels.py": 330,
     "pldp/questions/items/spec.py": 298,
-    "pldp/questions/question.py": 317,
+    "pldp/questions/question.py": 271,
     "pldp/spec/release.py": 298,
 }
 """Lines of the modules above MOST_LINES. Never longer."""

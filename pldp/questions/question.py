@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from pldp.channels.randomness import Keystream
 from pldp.privacy.exposure import Exposed
 from pldp.questions.gate import Gate
+from pldp.questions.parts import Evidence as Evidence
+from pldp.questions.parts import Part as Part
+from pldp.questions.parts import Predictions as Predictions
+from pldp.questions.parts import Rows as Rows
 from pldp.spec.fields import Frozen
 
 Columns = Mapping[str, NDArray[Any]]
 """Rows by column. A column of lists comes as its values under its own name and its bounds under `offsets(name)`."""
-Rows = Mapping[str, Sequence[Any] | NDArray[Any]]
-"""A table by column, as it is published; its declaration gives types and order."""
-
 ANSWER = "answer"
 """The method that questions with a single way to their estimates name."""
 
@@ -104,58 +105,6 @@ class Reports(Protocol):
     @property
     def reference(self) -> Mapping[tuple[str, str], float] | None:
         """Shares by attribute and value that a method is measured against, where the spec names them."""
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """What `pldp plan` shows of a question."""
-
-    tables: Mapping[str, Rows]
-    assumptions: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    """What an author may not have meant."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one question adds to the privacy statement; sentences are told once, however many questions say them."""
-
-    guarantee: str
-    neighbours: str
-    exact: Fraction | None
-    """The exact ε of whoever spends most, rounded up; None where it is infinite."""
-    meaning: str
-    """Of that ε, in words."""
-    details: dict[str, Any]
-    public: tuple[str, ...] = ()
-    assumptions: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, content: dict[str, Any]) -> Part:
-        """From a mapping with `protects`, `neighbours`, `worst_total`, `public`, `assumptions`; the rest is details."""
-        said = ("kind", "unit", "protects", "neighbours", "worst_total", "public", "assumptions")
-        worst = content["worst_total"]
-        exact = worst["exact_epsilon"]
-        return cls(
-            guarantee=content["protects"],
-            neighbours=content["neighbours"],
-            exact=None if exact is None else Fraction(exact),
-            meaning=worst["meaning"],
-            details={key: value for key, value in content.items() if key not in said},
-            public=tuple(content["public"]),
-            assumptions=tuple(content["assumptions"]),
-        )
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a run brought about one question, for its gates to look at. `truth` only in an evaluation."""
-
-    n_users: int
-    result: Any
-    tables: Mapping[str, Rows]
-    """As they will be published."""
-    truth: Any = None
 
 
 Partitions = Callable[[Sequence[str]], Iterator[Columns]]
