@@ -186,7 +186,7 @@ def test_plan(kind: str, pldp: Pldp, tmp_path: Path) -> None:
     said = pldp("plan", spec, "--target-error", "0.01", "--json")
     if KINDS[kind].no_target:
         assert said.code == 2
-        assert f"--target-error: {KINDS[kind].no_target}" in said.err
+        assert f"--target-error {KINDS[kind].no_target}" in said.err
     else:
         target = json.loads(said.out)["target"]
         assert target["budget"] > 0
