@@ -27,6 +27,8 @@ NAMES = (
     "census",
     "number_scale",
     "coverage",
+    "clients",
+    "collector",
 )
 
 

@@ -65,7 +65,7 @@ def publish(name: str, title: str, measures: Sequence[Measure], note: str = "") 
     for measure in measures:
         required = "" if measure.limit is None else f"{measure.bound} {measure.limit:g}{measure.unit}"
         verdict = "" if measure.limit is None else "[green]pass" if measure.passed else "[bold red]FAIL"
-        table.add_row(measure.what, f"{_short(measure.value)}{measure.unit}", required, verdict)
+        table.add_row(measure.what, f"{short(measure.value)}{measure.unit}", required, verdict)
     Console().print(table)
     RESULTS.mkdir(exist_ok=True)
     rows = [asdict(measure) | {"passed": measure.passed} for measure in measures]
@@ -74,7 +74,7 @@ def publish(name: str, title: str, measures: Sequence[Measure], note: str = "") 
     return all(measure.passed for measure in measures)
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """Three significant digits, with thousands as k, M, G."""
     for scale, letter in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
         if abs(value) >= scale:

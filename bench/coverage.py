@@ -23,9 +23,9 @@ from bench.coverage_report import MOST, REPEATS, Cell, Setting, report
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.channels.subset import Subset
-from pldp.estimate.answer import ANYTHING
-from pldp.estimate.guarded import Noise, guarded_weights, worst_tilt
-from pldp.estimate.invert import Table, hypothesis_table, invert_table
+from pldp.estimate.guarded import Noise, worst_tilt
+from pldp.estimate.invert import ANYTHING, Cover, Table, hypothesis_table, invert_table
+from pldp.estimate.path import guarded_weights
 from pldp.estimate.simulate import draw_cell, draw_cell_support, whole_counts
 
 FILE = RESULTS / "coverage.jsonl"
@@ -152,8 +152,8 @@ def tilt_of(setting: Setting, sizes: Counts, protocols: tuple[PureProtocol, ...]
 def tables(setting: Setting) -> tuple[Table, Table]:
     sizes = whole_counts(np.array([share for share, _ in MIXES[setting.mix]]), setting.users)
     protocols = protocols_of(setting)
-    ours = hypothesis_table(setting.method, sizes, protocols, gamma=setting.gamma)
-    return ours, hypothesis_table("sum", sizes, protocols, gamma=setting.gamma)
+    ours = hypothesis_table(setting.method, sizes, protocols, Cover(setting.gamma))
+    return ours, hypothesis_table("sum", sizes, protocols, Cover(setting.gamma))
 
 
 def main(arguments: Sequence[str] = ()) -> bool:

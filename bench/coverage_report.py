@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scipy.stats import binom
 
 from bench.common import Measure, publish
-from pldp.estimate.answer import ANYTHING
+from pldp.estimate.invert import ANYTHING
 
 REPEATS = 2000
 FALSE_ALARM = 0.01

@@ -15,6 +15,8 @@ from bench.source import CELLS, write_source
 
 USERS = 10_000_000
 ROUNDS = 7
+MOST = 40.0
+"""Times a plain GROUP BY that the whole release may take."""
 QUERY = Path(__file__).with_suffix(".sql")
 
 
@@ -29,7 +31,7 @@ def main() -> bool:
     measures = [
         Measure("plain GROUP BY of five columns", 1000 * plain, " ms"),
         Measure("whole release, after start-up", cost.seconds, " s"),
-        Measure("whole release / GROUP BY", cost.seconds / plain, "×"),
+        Measure("whole release / GROUP BY", cost.seconds / plain, "×", MOST, "≤"),
     ]
     note = f"{USERS:,} users, wall time, all cores; the GROUP BY runs before and after the release."
     return publish("groupby", "Release against a plain GROUP BY", measures, note)

@@ -74,7 +74,7 @@ def write_spec(path: Path, source: Path, users: int) -> None:
         "source": {"path": str(source), "format": "parquet", "user_id": "user_id"},
         "attributes": attributes,
         "budget": {"total": BUDGET},
-        "levels": {"column": "level"},
+        "levels": {"dependence": 1, "column": "level"},
         "numbers": {"tau": 1.25, "importance": {name: f"{name}_matters" for name in names}},
         "expected": {"users": users, "levels": LEVELS},
     }

@@ -43,5 +43,5 @@ def main(arguments: Sequence[str] = ()) -> bool:
         Measure("threads: time in which no stage ran", 100 * here.orchestration, " %", ORCHESTRATION, "≤"),
         Measure("two workers: time in which no stage ran", 100 * two.orchestration, " %", ORCHESTRATION, "≤"),
     ]
-    note = f"{users:,} users, five attributes, 75 values. Workers have one thread each. Ingest runs in the command."
+    note = f"{users:,} users, five attributes, 75 values. Workers have one thread each. Workers share ingest."
     return publish("runners", "Threads and Dask", measures, note)

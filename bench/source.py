@@ -53,7 +53,7 @@ def write_spec(path: Path, source: Path, users: int) -> None:
         "source": {"path": str(source), "format": "parquet", "user_id": "user_id"},
         "attributes": [{"name": name, "values": values} for name, values in columns().items()],
         "budget": {"total": str(BUDGET)},
-        "levels": {"column": "level"},
+        "levels": {"dependence": 1, "column": "level"},
         "expected": {"users": users, "levels": LEVELS},
     }
     path.write_text(yaml.safe_dump(spec, sort_keys=False))

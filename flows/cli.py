@@ -19,8 +19,8 @@ import typer
 from rich.text import Text
 
 from pldp import __version__
-from pldp.errors import GateFailed, PldpError
-from pldp.flows import cli_analyst, cli_check, cli_levels, cli_recycle, cli_reports, cli_show
+from pldp.errors import GateFailed, Outcome, PldpError
+from pldp.flows import cli_analyst, cli_check, cli_collect, cli_levels, cli_recycle, cli_reports, cli_show
 from pldp.flows.options import (
     DEFAULT_HOME,
     HomeOption,
@@ -123,7 +123,7 @@ def release(
         message = f"{state}, but the page is not there. {done.page_problem}"
         _say("Warning:", "bold yellow", message)
     if done.status == "refused":
-        raise GateFailed(f"Release {done.release_id} was refused: {found.failed_gates()}. Its budget is spent.")
+        raise GateFailed(f"Release {done.release_id} was refused: {found.failed_gates()}", Outcome.SPENT)
 
 
 @app.command()
@@ -161,7 +161,7 @@ def evaluate(
     else:
         show_evaluation(out, done, show_study)
     if not all(verdict.passed for verdict in done.verdicts):
-        raise GateFailed(f"A gate failed in evaluation {done.evaluation_id}. Evaluations are never published.")
+        raise GateFailed(f"A gate failed in evaluation {done.evaluation_id}", Outcome.NOTHING_PUBLISHED)
 
 
 @app.command()
@@ -234,13 +234,8 @@ def _say(label: str, style: str, message: str) -> None:
     err.print(Text.assemble((label, style), f" {message}"), soft_wrap=True)
 
 
-app.add_typer(cli_check.app)
-app.add_typer(cli_show.app)
-app.add_typer(cli_analyst.app)
-app.add_typer(cli_levels.app)
-app.add_typer(cli_recycle.app)
-app.add_typer(cli_reports.app)
-app.add_typer(cli_reproduce.app)
+for part in (cli_check, cli_collect, cli_show, cli_analyst, cli_levels, cli_recycle, cli_reports, cli_reproduce):
+    app.add_typer(part.app)
 
 
 def command() -> None:

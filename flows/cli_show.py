@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from pldp.errors import GateFailed
+from pldp.errors import GateFailed, Outcome
 from pldp.flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, out, print_json
 
 app = typer.Typer()
 
 
 @app.command()
-def validate(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> None:
+def validate(
+    release_id: ReleaseArgument,
+    home: HomeOption = DEFAULT_HOME,
+    as_json: JsonOption = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Prove the plan's channels and estimators again, with this code.")
+    ] = False,
+) -> None:
     """Check a release's gates, its plan's hash and its tables' hash; exit code 1 when anything fails."""
-    from pldp.flows.render import show_contents, show_validations
+    from pldp.flows.render import gates_table, show_contents, show_validations
     from pldp.tasks.contents import compare_contents
     from pldp.tasks.home import Home
     from pldp.tasks.results import read_release
+    from pldp.tasks.validate import prove_again
 
     found = read_release(home, release_id)
     contents = compare_contents(Home(home), found.release_id)
+    again = [vars(verdict) for verdict in prove_again(Home(home), found.release_id)] if deep else []
     if as_json:
-        print_json(found.validations.to_dicts())
+        print_json([*found.validations.to_dicts(), *({**row, "again": True} for row in again)])
     else:
         show_validations(out, found)
         show_contents(out, contents)
-    failed = [*([] if found.valid else [found.failed_gates()]), *contents.problems]
+        if again:
+            out.print(gates_table(again, "Proven again"))
+    proven = [f"{row['gate']}, proven again" for row in again if not row["passed"]]
+    failed = [*([] if found.valid else [found.failed_gates()]), *proven, *contents.problems]
     if failed:
-        raise GateFailed(f"Release {found.release_id} fails: {'; '.join(failed)}.")
+        raise GateFailed(f"Release {found.release_id} fails: {'; '.join(failed)}", Outcome.NOTHING_CHANGED)
 
 
 @app.command()

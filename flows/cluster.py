@@ -6,14 +6,17 @@ import logging
 import os
 import shutil
 import threading
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pldp import __version__
-from pldp.errors import HomeError
+from pldp.errors import HomeError, Outcome
 from pldp.spec.runner import LOCAL, Runner
 from pldp.tasks.run import Run
+from pldp.tasks.sources.listing import files_at
 from pldp.tasks.stage import reason
 
 if TYPE_CHECKING:
@@ -80,8 +83,10 @@ class Cluster:
             client = self._start() if self.runner.dask == LOCAL else self._connect()
         except (OSError, RuntimeError, ValueError) as error:
             raise HomeError(
-                f"runner: {self.place} does not answer ({reason(error)}). Check its address and that it runs. "
-                "Nothing of this release was published; run the same command again to resume."
+                f"{self.place} does not answer ({reason(error)})",
+                Outcome.RESUMABLE,
+                field="runner",
+                remedy="Check its address and that it runs.",
             ) from None
         self._open.callback(client.close)
         self._look_at_workers(client)
@@ -121,24 +126,27 @@ class Cluster:
         return Client(self.runner.dask, timeout=CONNECT_SECONDS)
 
     def _look_at_workers(self, client: Client) -> None:
-        """Before the first draw: the same version, and the same storage."""
+        """Before the first draw: the same version, and the same storage. Clients' reports are copied to the home."""
+        needed = [self.run.folder / "plan.json", *(Path(seen.path) for seen in self.run.inputs if not seen.reports)]
         try:
             client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
-            found: dict[str, tuple[str, bool]] = client.run(look, str(self.run.folder / "plan.json"))
+            found: dict[str, tuple[str, Path | None]] = client.run(look, needed)
         except Exception:
-            raise HomeError(
-                f"runner: {self.place} has no worker that answers. Nothing of this release was published; "
-                "run the same command again to resume."
-            ) from None
-        for worker, (version, sees) in found.items():
-            if version != __version__ or not sees:
-                rule = f"has pldp {version}, not {__version__}" if sees else f"does not see the home {self.run.root}"
+            raise HomeError(f"{self.place} has no worker that answers", Outcome.RESUMABLE, field="runner") from None
+        for worker, (version, unseen) in found.items():
+            if version != __version__ or unseen is not None:
+                rule = f"does not see {unseen}" if unseen else f"has pldp {version}, not {__version__}"
                 raise HomeError(
-                    f"runner: worker {worker} {rule}. Install the same version everywhere, and give a --home on "
-                    "storage that every worker sees under the same path. Nothing of this release was published."
+                    f"worker {worker} {rule}",
+                    Outcome.RESUMABLE,
+                    field="runner",
+                    remedy=(
+                        "Install the same version everywhere, and keep home and source on storage that every worker "
+                        "sees under the same path."
+                    ),
                 )
 
 
-def look(plan: str) -> tuple[str, bool]:
-    """What a worker has: its version of this package, and whether it sees the run's plan."""
-    return __version__, os.path.exists(plan)
+def look(needed: Sequence[Path]) -> tuple[str, Path | None]:
+    """What a worker has: its version of this package, and the first of these files that it does not see."""
+    return __version__, next((path for path in needed if not files_at(path)), None)

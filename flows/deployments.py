@@ -25,7 +25,7 @@ from prefect.schedules import Cron
 from prefect.states import Cancelled, Crashed
 from prefect.types.entrypoint import EntrypointType
 
-from pldp.errors import HomeError
+from pldp.errors import HomeError, Outcome
 from pldp.flows.own_server import OwnServer
 from pldp.flows.schedule import grace, is_missed, report_failure, scheduled_release
 from pldp.flows.serve import Served
@@ -178,8 +178,9 @@ async def _announce(served: dict[UUID, Served], began: datetime, server: OwnServ
             if waiting and asyncio.get_running_loop().time() > until:
                 raise HomeError(
                     f"The server at {server if isinstance(server, str) else server.url} plans no runs: it is a "
-                    "temporary one, or its scheduler is off. Use `prefect server start`, or unset PREFECT_API_URL. "
-                    "Nothing was run."
+                    "temporary one, or its scheduler is off",
+                    Outcome.NOTHING_RUN,
+                    remedy="Use `prefect server start`, or unset PREFECT_API_URL.",
                 )
             await asyncio.sleep(1)
 

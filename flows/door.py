@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import yaml
 
-from pldp.errors import GateFailed, RequestError
+from pldp.errors import GateFailed, Outcome, RequestError
 from pldp.tasks.analyst import ask, ask_group
 from pldp.tasks.durable import delete_folder, make_folder
 from pldp.tasks.home import Home
+from pldp.tasks.landing import alive
 from pldp.tasks.results import PublishedRelease, list_releases, read_release
 from pldp.tasks.specfile import Given, load_spec
 
@@ -58,7 +59,7 @@ class Published:
             return self.release.tables[table]
         except KeyError:
             known = ", ".join(self.release.tables)
-            raise RequestError(f"{table!r} is no published table: there are {known}.") from None
+            raise RequestError(f"{table!r} is no published table: there are {known}", Outcome.NOTHING_CHANGED) from None
 
     def group(self, attribute: str, *values: str, confidence: float = 0.95) -> dict[str, Any]:
         """The share of several values together, with its right error."""
@@ -121,10 +122,7 @@ def release(
         done = flows.release(path, folder, slot=slot, source=file, wait=wait, runner=runner)
     published = Published(folder, read_release(folder, done.release_id))
     if done.status != "published":
-        raise GateFailed(
-            f"Release {done.release_id} was refused ({published.release.failed_gates()}). Nothing but the refusal and "
-            "its gates was published."
-        )
+        raise GateFailed(f"Release {done.release_id} was refused: {published.release.failed_gates()}", Outcome.SPENT)
     return published
 
 
@@ -188,7 +186,7 @@ def _source_file(home: Home, spec: Path, source: str | Path | FrameLike | None) 
     frames = home.root / "frames"
     make_folder(frames)
     for left in frames.iterdir():  # by a program that was killed
-        if not _alive(int(left.name.partition("-")[0])):
+        if not alive(int(left.name.partition("-")[0])):
             delete_folder(left)
     folder = frames / f"{os.getpid()}-{secrets.token_hex(8)}"
     make_folder(folder)
@@ -199,13 +197,3 @@ def _source_file(home: Home, spec: Path, source: str | Path | FrameLike | None) 
         yield path
     finally:
         delete_folder(folder)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

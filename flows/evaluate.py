@@ -19,10 +19,11 @@ from pldp.flows.runner import running_on
 from pldp.questions.question import Repeats, Rows
 from pldp.questions.rows import joined
 from pldp.tables.common import BUDGETS
+from pldp.tasks.collect import ingest_source
 from pldp.tasks.combine import StoredReports
-from pldp.tasks.described import ingest_source
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import Ingested
+from pldp.tasks.landing import land, landed
 from pldp.tasks.leftout import remarks
 from pldp.tasks.query import connect
 from pldp.tasks.references import reference_of
@@ -78,8 +79,9 @@ def evaluate_flow(
     file = load_spec(Path(spec_path), None if source is None else Path(source), evaluation=True)
     file.refuse_evaluation()
     slot = "evaluation" if seed is not None else f"evaluation-{secrets.token_hex(8)}"
+    file = land(Home(Path(home)), file, slot, evaluation=True)
     run = open_run(Home(Path(home)), file, slot, evaluation=True, seed=seed)
-    with running_on(file.spec.runner, run):
+    with landed(file), running_on(file.spec.runner, run):
         report("ingest", 0)
         ingested = ingest_source(run, file)
         report("ingest", 1)

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from prefect.context import FlowRunContext
 from prefect.settings import (
     PREFECT_API_AUTH_STRING,
     PREFECT_API_URL,
+    PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
     PREFECT_RESULTS_PERSIST_BY_DEFAULT,
     PREFECT_SERVER_EPHEMERAL_ENABLED,
     PREFECT_TASKS_DEFAULT_PERSIST_RESULT,
@@ -19,8 +21,12 @@ from prefect.settings import (
 )
 
 from pldp.errors import PldpError
+from pldp.flows.own_server import OwnServer
 from pldp.flows.progress import report
 from pldp.flows.server import require_reachable, run_server
+
+if TYPE_CHECKING:
+    from prefect.settings.legacy import Setting
 
 _SAFE = {
     PREFECT_SERVER_EPHEMERAL_ENABLED: False,
@@ -53,14 +59,23 @@ def orchestrated(home: Path, *, loading: Sequence[str] = GATES) -> Iterator[None
     report("start", 0)
     server.wait()
     report("start", 1)
-    address = {PREFECT_API_URL: server.url, PREFECT_API_AUTH_STRING: server.password}
     try:
-        with temporary_settings(_SAFE | address):
+        with temporary_settings(_SAFE | alone_with(server)):
             yield
     except Exception as error:
         if server.has_ended and not isinstance(error, PldpError):
             raise server.ended() from None
         raise
+
+
+def alone_with(server: OwnServer) -> dict[Setting, Any]:
+    """Settings of runs on a server of our own. It ends with them, so it listens to no heartbeats, and to stop sending
+    them takes up to a second."""
+    return {
+        PREFECT_API_URL: server.url,
+        PREFECT_API_AUTH_STRING: server.password,
+        PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None,
+    }
 
 
 def _load(modules: Sequence[str]) -> None:

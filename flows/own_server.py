@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from pldp.errors import HomeError
+from pldp.errors import HomeError, Outcome
 from pldp.flows.template import copy_template
 
 START_SECONDS = 180
@@ -107,8 +107,9 @@ class OwnServer:
             if self._status(until - time.monotonic()) == http.client.OK:
                 self._answered = True
                 return
-        told = self._told_end if self.has_ended else f"Prefect's server did not answer. See {self.log}."
-        raise HomeError(f"{told} Nothing was run; run the same command again.")
+        state = self._end if self.has_ended else "did not answer"
+        remedy = f"See {self.log}, and run the same command again."
+        raise HomeError(f"Prefect's server {state}", Outcome.NOTHING_RUN, remedy=remedy)
 
     def _give_turn(self, turn: IO[str]) -> None:
         """Once it answers, its database is whole, and the next server of the home may start."""
@@ -136,14 +137,11 @@ class OwnServer:
 
     def ended(self) -> HomeError:
         """What to tell when it dies while a run is under way."""
-        return HomeError(
-            f"{self._told_end} Earlier releases are untouched; run the same command again to resume, "
-            "and nothing is drawn or spent twice."
-        )
+        return HomeError(f"Prefect's server {self._end}", Outcome.RESUMABLE, remedy=f"See {self.log}.")
 
     @property
-    def _told_end(self) -> str:
-        return f"Prefect's server ended with exit code {self._process.returncode}. See {self.log}."
+    def _end(self) -> str:
+        return f"ended with exit code {self._process.returncode}"
 
     def _stand_in(self) -> None:
         """Once the server has died, tell everybody who asks: the port stays ours, and nobody waits for ever."""
@@ -187,7 +185,13 @@ def _listen(port: int | None) -> socket.socket:
         listener.listen(128)
     except OSError as error:
         listener.close()
-        raise HomeError(f"--port {port} cannot be used ({error.strerror}). Give another. Nothing was run.") from None
+        raise HomeError(
+            f"cannot be used ({error.strerror})",
+            Outcome.NOTHING_RUN,
+            field="--port",
+            value=str(port),
+            remedy="Give another.",
+        ) from None
     return listener
 
 

@@ -19,18 +19,19 @@ from pldp.flows.progress import report
 from pldp.flows.runner import batches_of, current, hand_over
 from pldp.questions.question import Partitions
 from pldp.questions.rows import joined
-from pldp.tables.common import BUDGETS
+from pldp.tables.common import BUDGETS, DOUBTS
 from pldp.tables.registry import published_table
 from pldp.tasks.combine import TASKS, Reference, StoredReports, combine
 from pldp.tasks.count import Counted, add_up, ask, count, record_counted
-from pldp.tasks.home import commit, replace
+from pldp.tasks.doubted import doubted
+from pldp.tasks.drafts import commit, replace
 from pldp.tasks.ingest import Ingested
 from pldp.tasks.partitions import read_partition
 from pldp.tasks.perturb import perturb
 from pldp.tasks.reports import columns_of
 from pldp.tasks.run import Run
 from pldp.tasks.stage import guarded
-from pldp.tasks.tables import frame
+from pldp.tasks.tables import frame, from_rows
 from pldp.tasks.validate import validate
 
 if TYPE_CHECKING:
@@ -95,12 +96,16 @@ def conclude(run: Run, ingested: Ingested, reference: Reference | None, people: 
         questions = zip(run.plan.questions, results, strict=True)
         truths = tuple(guarded(question.truth)(people, result) for question, result in questions)
         report("truth", 1)
-    tables = [_frames(question.tables(result)) for question, result in zip(run.plan.questions, results, strict=True)]
+    doubts, rows = doubted(run.plan, ingested, results)
+    tables = [_frames(by_name) for by_name in rows]
     budgets = [question.budgets(result) for question, result in zip(run.plan.questions, results, strict=True)]
     report("validate", 0)
-    verdicts = validate(run, ingested, counted, results, tables, truths)
+    verdicts = validate(run, ingested, counted, results, tables, truths, doubts)
     report("validate", 1)
-    return Outcome(results, truths, {**_together(tables), BUDGETS.name: frame(BUDGETS, joined(budgets))}, verdicts)
+    beside = {BUDGETS.name: frame(BUDGETS, joined(budgets))}
+    if doubts:
+        beside[DOUBTS.name] = from_rows(DOUBTS, map(vars, doubts))
+    return Outcome(results, truths, {**_together(tables), **beside}, verdicts)
 
 
 def _combine(run: Run, ingested: Ingested, tallies: Mapping[str, Any], reference: Reference | None) -> tuple[Any, ...]:

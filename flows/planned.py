@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 
 from pldp.channels.exact import float_above
-from pldp.errors import SpecError
+from pldp.errors import Outcome, SpecError
 from pldp.questions.plan import Plan
 from pldp.questions.question import Rows
 from pldp.questions.rows import joined
+from pldp.questions.specs import spec_of
 from pldp.questions.target import Target, find_target, largest_error
 from pldp.tables.common import BUDGETS
-from pldp.tasks.specerrors import NOTHING
 from pldp.tasks.specfile import SpecFile
 from pldp.tasks.tables import frame
 
@@ -58,15 +58,17 @@ class Planned:
 def predict(file: SpecFile, target_error: float | None = None) -> Planned:
     """What every question will come to, and where a target is given the budget and the users that reach it."""
     if target_error is not None and not 0 < target_error < 1:
-        raise SpecError(f"--target-error must lie between 0 and 1 (got {target_error:g}). {NOTHING}")
+        raise SpecError(
+            "must lie between 0 and 1", Outcome.NOTHING_RUN, field="--target-error", value=f"{target_error:g}"
+        )
     plan = file.plan
     target = None
     if target_error is not None:
         try:
             target = find_target(plan, file.plan_at, target_error)
         except ValueError as error:
-            raise SpecError(f"--target-error {error}. {NOTHING}") from None
-    predictions = [question.predictions(file.spec) for question in plan.questions]
+            raise SpecError.broken(error, Outcome.NOTHING_RUN, field="--target-error") from None
+    predictions = [question.predictions(spec_of(file.spec, question)) for question in plan.questions]
     largest = largest_error(plan)[1]
     return Planned(
         plan=plan,

@@ -18,8 +18,9 @@ from pldp.flows.orchestration import orchestrated
 from pldp.flows.pipeline import conclude, draw, threads
 from pldp.flows.progress import report, tell
 from pldp.flows.runner import running_on
-from pldp.tasks.described import ingest_source
+from pldp.tasks.collect import ingest_source
 from pldp.tasks.home import Home
+from pldp.tasks.landing import land
 from pldp.tasks.leftout import remarks
 from pldp.tasks.publish import publish, status_of
 from pldp.tasks.references import reference_of
@@ -56,10 +57,11 @@ def release(
     runner: Given = None,
 ) -> Released:
     """Run one release under the home's lock; the same identity resumes or is found done."""
-    file = load_spec(spec_path, source, runner)
+    file, source = load_settled(spec_path, source, runner, slot)
     prepared = Home(home).prepare()
     with prepared.locked(wait):
         # A bad spec, a missing source or a finished release needs no orchestration to be told.
+        file = land(prepared, file, slot)
         run = open_run(prepared, file, slot)
         found = _finished(run, file, page.fn)
         if found is not None:
@@ -72,6 +74,17 @@ def release(
             _opened.reset(token)
 
 
+def load_settled(path: Path, source: Path | None, runner: Given, slot: str) -> tuple[SpecFile, Path | None]:
+    """The spec with the folder that it reads. A collector's inbox is closed for the slot first; the rest is as ever."""
+    file = load_spec(path, source, runner)
+    if source is None and file.spec.source.inbox is not None:
+        from pldp.flows.collecting import settled
+
+        source = settled(file, slot)
+        file = load_spec(path, source, runner)
+    return file, source
+
+
 @flow(name="release", task_runner=threads(), persist_result=False, validate_parameters=False)
 def release_flow(
     spec_path: str, home: str, slot: str = MANUAL, source: str | None = None, runner: Given = None
@@ -79,7 +92,8 @@ def release_flow(
     """The way of the data. Parameters are paths and names: they end up in the orchestration database."""
     opened = _opened.get()
     if opened is None:  # called as a flow, by a schedule or in somebody's own
-        file = load_spec(Path(spec_path), None if source is None else Path(source), runner)
+        file, _ = load_settled(Path(spec_path), None if source is None else Path(source), runner, slot)
+        file = land(Home(Path(home)), file, slot)
         opened = file, open_run(Home(Path(home)), file, slot)
         finished = _finished(opened[1], file, page)
         if finished is not None:
@@ -88,11 +102,11 @@ def release_flow(
     sweep_vaults(run)
     with running_on(file.spec.runner, run):
         report("ingest", 0)
-        with leaving_nothing(run):
+        with leaving_nothing(run, file):
             reference = reference_of(run, file)  # a bad one is told before anything is spent
             ingested = ingest_source(run, file)
         report("ingest", 1)
-        tell(remarks(run))
+        tell(remarks(run) if ingested.received is None else [one.sentence for one in ingested.received.set_aside])
         record_spend(run, slot)
         if run.plan.perturbed_by == "vault":
             draw(run, ingested)

@@ -14,6 +14,7 @@ from pldp.flows.render_budgets import budget_tables
 from pldp.flows.render_histograms import histogram_tables, shares_table
 from pldp.flows.render_items import itemset_tables
 from pldp.flows.render_numbers import means_table, quantiles_table
+from pldp.flows.shown import frame_table
 from pldp.flows.tables import Table
 from pldp.page import words
 from pldp.tasks.failures import Failure
@@ -59,6 +60,8 @@ def _tables(found: PublishedRelease) -> Iterator[Table]:
         yield from itemset_tables(tables["itemsets"], found.tables["rules"])
     if "aggregates" in tables:
         yield from totals_tables(tables["aggregates"])
+    if "doubts" in tables:
+        yield frame_table("doubts about reports that clients sent", tables["doubts"].drop("release_id", strict=False))
     if "budgets" in tables:
         yield from budget_tables(tables["budgets"])
 
@@ -86,8 +89,8 @@ def show_contents(out: Console, compared: Comparison) -> None:
     out.print(f"{said}{state}", highlight=False, soft_wrap=True)
 
 
-def gates_table(rows: list[dict[str, Any]]) -> Table:
-    table = Table(title="Gates", title_justify="left")
+def gates_table(rows: list[dict[str, Any]], title: str = "Gates") -> Table:
+    table = Table(title=title, title_justify="left")
     table.add_column("")
     table.add_column("gate")
     table.add_column("sentence", ratio=1)

@@ -16,13 +16,13 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pldp.errors import PldpError, StageFailed
+from pldp.errors import PldpError
 from pldp.flows import cluster as clusters
 from pldp.flows.cluster import Cluster
 from pldp.flows.progress import report
 from pldp.spec.runner import Runner
 from pldp.tasks.run import Run
-from pldp.tasks.stage import call, sentence, stage
+from pldp.tasks.stage import call, sharing, stage, stage_failed
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -47,7 +47,7 @@ def running_on(runner: Runner, run: Run) -> Iterator[None]:
     cluster = Cluster(runner, run)
     token = _current.set(cluster)
     try:
-        with _stoppable():
+        with _stoppable(), sharing(_hand_over):
             cluster.begin()
             yield
     finally:
@@ -109,7 +109,12 @@ def hand_over(name: str, calls: Sequence[Call]) -> list[Any]:
         why = f"{cluster.place} was lost"
     except Exception as error:
         why = type(error).__name__
-    raise StageFailed(sentence(name, why))
+    raise stage_failed(name, why)
+
+
+def _hand_over(name: str, calls: Sequence[Call]) -> list[Any]:
+    """For a stage that spreads its work: it is a task run already."""
+    return hand_over.fn(name, [(stage.fn.__module__, stage.fn.__name__, *arguments) for stage, *arguments in calls])
 
 
 def _results(client: Client, futures: Sequence[Future], name: str) -> list[Any]:
@@ -127,7 +132,7 @@ def _results(client: Client, futures: Sequence[Future], name: str) -> list[Any]:
             if client.scheduler_info()["workers"]:
                 seen = time.monotonic()
             elif time.monotonic() - seen > clusters.PATIENCE_SECONDS:
-                raise StageFailed(sentence(name, f"no worker for {clusters.PATIENCE_SECONDS} seconds")) from None
+                raise stage_failed(name, f"no worker for {clusters.PATIENCE_SECONDS} seconds") from None
         found |= {future: future.result() for future in waiting if future.done()}
         report(name, len(found), len(futures))
     return [found[future] for future in futures]

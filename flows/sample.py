@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from pldp.errors import RequestError
+from pldp.errors import Outcome, RequestError
 from pldp.questions.histograms.spec import Category
 from pldp.spec.release import Spec
 from pldp.tasks.specfile import load_spec
@@ -24,7 +24,10 @@ def write_sample(folder: Path, users: int = USERS) -> tuple[Path, Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RequestError(
-            f"{folder}: the folder cannot be made ({error.strerror}). Name a folder. Nothing was written."
+            f"the folder cannot be made ({error.strerror})",
+            Outcome.NOTHING_WRITTEN,
+            file=folder,
+            remedy="Name a folder.",
         ) from None
     spec_path, data_path = folder / "sample.yaml", folder / "sample.parquet"
     if not spec_path.exists():

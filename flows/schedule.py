@@ -16,12 +16,13 @@ from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import FlowRunContext
 from prefect.states import Completed
 
-from pldp.errors import GateFailed, SpecError
+from pldp.errors import GateFailed, Outcome, SpecError
 from pldp.flows.pipeline import threads
 from pldp.flows.release import Released, release_flow
 from pldp.spec.schedule import slot_of
 from pldp.tasks.failures import Failure, describe, say, tell
 from pldp.tasks.home import Home
+from pldp.tasks.landing import land
 from pldp.tasks.publish import status_of
 from pldp.tasks.run import Run, open_run
 from pldp.tasks.settings import settle
@@ -94,7 +95,7 @@ def scheduled_release(spec_path: str, home: str, slot: str | None = None) -> Sta
             return _skipped(spec_path, f"slot {named} waited for another release until the next slot was due")
         done = _taken(prepared, file, named) or release_flow.fn(spec_path, str(prepared.root), named)
     if done.status == "refused":
-        raise GateFailed(f"Release {done.release_id} was refused by a gate: `pldp validate` names it. Budget is spent.")
+        raise GateFailed(f"Release {done.release_id} was refused by a gate: `pldp validate` names it", Outcome.SPENT)
     outcome = f"{done.release_id} {'is there already; nothing was drawn' if done.resumed else 'published'}"
     say(f"{spec_path}, slot {named}: {outcome}.{f' No page: {done.page_problem}' if done.page_problem else ''}")
     return Completed(message=outcome)
@@ -148,10 +149,12 @@ def _taken(home: Home, file: SpecFile, slot: str) -> Released | None:
             if status is not None:
                 forget_vault(Run(str(home.root), release_id), file, status)  # if who published it died before this
                 return Released(release_id, status, resumed=True)
-            if open_run(home, file, slot).release_id != release_id:
+            if open_run(home, land(home, file, slot), slot).release_id != release_id:
                 raise SpecError(
-                    f"{file.path}: slot {slot} was begun as {release_id}, and the spec or its source has changed "
-                    "since. Bring them back and run it again to resume, or wait for the next slot. Nothing was spent."
+                    f"slot {slot} was begun as {release_id}, and the spec or its source has changed since",
+                    Outcome.NOTHING_SPENT,
+                    file=file.path,
+                    remedy="Bring them back and run it again to resume, or wait for the next slot.",
                 )
     return None
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from pldp.errors import SpecError
+from pldp.errors import Outcome, SpecError, quoted
 from pldp.flows.server import alone, scheduling_server
 from pldp.spec.schedule import Schedule
 from pldp.tasks.failures import COMMAND, read_failures, say
 from pldp.tasks.home import Home
-from pldp.tasks.specerrors import NOTHING
 from pldp.tasks.specfile import load_spec
 
 
@@ -42,13 +41,21 @@ def served(specs: Sequence[Path], home: Path) -> tuple[Served, ...]:
         spec = load_spec(path).spec
         if spec.schedule is None:
             raise SpecError(
-                f"{path}: schedule is required to serve a spec, such as schedule: '0 3 * * *'. "
-                f"Add it, or run `pldp release` by hand. {NOTHING}"
+                "is required to serve a spec, such as schedule: '0 3 * * *'",
+                Outcome.NOTHING_RUN,
+                file=path,
+                field="schedule",
+                remedy="Add it, or run `pldp release` by hand.",
             )
         found.append(Served(spec.name, path.resolve(), home.resolve(), spec.schedule))
     twice = [name for name, times in Counter(one.name for one in found).items() if times > 1]
     if twice:
-        raise SpecError(f"name must differ between the specs of one home (got {twice[0]!r} more than once). {NOTHING}")
+        raise SpecError(
+            "must differ between the specs of one home",
+            Outcome.NOTHING_RUN,
+            field="name",
+            value=f"{quoted(twice[0])} more than once",
+        )
     return tuple(found)
 
 

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pldp.errors import HomeError
+from pldp.errors import HomeError, Outcome
 from pldp.flows.own_server import HOST, OwnServer
+from pldp.tasks.drafts import replace
 from pldp.tasks.failures import FOLDER, say
-from pldp.tasks.home import Home, replace, require_own
+from pldp.tasks.home import Home, require_own
 from pldp.tasks.settings import settle
 
 _own: OwnServer | None = None
@@ -34,8 +35,10 @@ def alone(home: Home) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise HomeError(
-                f"{home.root}: another `pldp serve` is running in this home. Give it all specs, or stop it first. "
-                "Nothing was started."
+                "another `pldp serve` is running in this home",
+                Outcome.NOTHING_STARTED,
+                file=home.root,
+                remedy="Give it all specs, or stop it first.",
             ) from None
         yield
 
@@ -159,8 +162,9 @@ def require_reachable() -> None:
     url = os.environ.get("PREFECT_API_URL", "")
     if url and not is_reachable(url):
         raise HomeError(
-            f"The configured Prefect server {url} does not answer. Start it, or unset PREFECT_API_URL (or the profile "
-            "that names it) for one of our own. Nothing was drawn; run the same command again."
+            f"The configured Prefect server {url} does not answer",
+            Outcome.NOTHING_DRAWN,
+            remedy="Start it, or unset PREFECT_API_URL (or the profile that names it) for one of our own.",
         )
 
 

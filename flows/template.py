@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-from pldp.tasks.home import commit, sweep
+from pldp.tasks.drafts import commit, sweep
 
 _MAGIC = b"SQLite format 3\x00"
 _PAGE_SIZE, _PAGE_COUNT = slice(16, 18), slice(28, 32)

@@ -101,8 +101,15 @@ levels AS (
         greatest(CASE WHEN n_values = n_declared THEN member ELSE stranger END, 0) AS stranger
     FROM groups
 ),
+-- Weights by precision are right where choices do not depend on values; else levels weigh by their people.
 applied AS (
-    SELECT CASE WHEN any_value(method) IN ('sum', 'oc') THEN any_value(method) ELSE 'oc+' END AS method
+    SELECT
+        CASE
+            WHEN coalesce(any_value(dependence), '1') <> '1' THEN 'sum'
+            WHEN any_value(method) IN ('sum', 'oc') THEN any_value(method)
+            ELSE 'oc+'
+        END AS method,
+        coalesce(any_value(dependence), '1') <> '1' AS dependent
     FROM histograms JOIN chosen USING (release_id)
     WHERE attribute = wanted_attribute
 ),
@@ -120,7 +127,7 @@ pilot AS (
 ),
 raw AS (
     SELECT
-        n, frequency, member, stranger, n_values, method, users, edge,
+        n, frequency, member, stranger, n_values, method, dependent, users, edge,
         greatest(share * member + (1 - share) * stranger, 1e-200) AS noise,
         CASE method
             WHEN 'sum' THEN n
@@ -138,6 +145,8 @@ combined AS (
         any_value(users) AS users,
         any_value(n_values) AS n_values,
         any_value(method) AS method,
+        any_value(dependent) AS dependent,
+        max(member - stranger) AS most_gained,
         greatest(least(sum(weight * frequency), 1 - any_value(edge)), any_value(edge)) AS inside,
         sum(weight ** 2 / n * member) AS members_drawn,
         sum(weight ** 2 / n * stranger) AS strangers_drawn,
@@ -155,16 +164,34 @@ spreads AS (
         CASE WHEN population THEN clipped * (1 - clipped) * finite / users ELSE 0 END AS beyond
     FROM combined
 ),
-erring AS (
-    SELECT *, sqrt(drawn + spread * uneven + beyond) AS standard_error FROM spreads
+-- Every share F is tested with the noise that it would have, base + slope F − bend F²; what is not rejected lies between
+-- the roots of (estimate − F)² = z² (base + slope F − bend F²) (docs/intervals.md, section 5). Where the members of the
+-- group may be at any level they are taken to be where they are noisiest.
+noises AS (
+    SELECT
+        *,
+        sqrt(drawn + spread * uneven + beyond) AS standard_error,
+        finite * (CASE WHEN population THEN uneven + 1 / users ELSE uneven END) AS bend,
+        strangers_drawn AS base,
+        CASE WHEN dependent THEN most_gained / users ELSE members_drawn - strangers_drawn END + bend AS slope,
+        greatest(least(frequency, 1 + z * sqrt(greatest(base + slope - bend, 0))), -z * sqrt(base)) AS possible
+    FROM spreads
+),
+roots AS (
+    SELECT
+        *,
+        1 + z ** 2 * bend AS a,
+        possible + z ** 2 * slope / 2 AS b,
+        sqrt(greatest(b ** 2 - a * (possible ** 2 - z ** 2 * base), 0)) AS root
+    FROM noises
 )
 SELECT
     frequency,
     standard_error,
-    greatest(least(frequency - z * standard_error, 1), 0) AS ci_low,
-    greatest(least(frequency + z * standard_error, 1), 0) AS ci_high,
+    greatest(least((b - root) / a, 1), 0) AS ci_low,
+    greatest(least((b + root) / a, 1), 0) AS ci_high,
     n_values,
     users::BIGINT AS n_reports,
     method
-FROM erring, problem
+FROM roots, problem
 WHERE CASE WHEN sentence IS NULL THEN true ELSE error(sentence) END

@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from pldp.errors import HomeError, NotFound, RequestError
+from pldp.errors import HomeError, NotFound, Outcome, RequestError
 from pldp.tasks.home import Home
 from pldp.tasks.query import refuse_log, statement, text
 
@@ -41,7 +41,7 @@ class Answer:
 
     def as_dicts(self) -> list[dict[str, Any]]:
         if len(set(self.columns)) < len(self.columns):
-            raise RequestError("The query names two columns alike; tell them apart with AS. Nothing was changed.")
+            raise RequestError("The query names two columns alike; tell them apart with AS", Outcome.NOTHING_CHANGED)
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
@@ -53,7 +53,12 @@ def reading(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """
     link = Home(home).results
     if not link.exists():
-        raise NotFound(f"{home}: no results yet. `pldp release SPEC --home {home}` makes the first. Nothing was read.")
+        raise NotFound(
+            "no results yet",
+            Outcome.NOTHING_READ,
+            file=home,
+            remedy=f"`pldp release SPEC --home {home}` makes the first.",
+        )
     path = link.resolve()
     refuse_log(path)
     connection = duckdb.connect(":memory:", config=_ALONE)
@@ -67,13 +72,15 @@ def reading(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     except duckdb.Error as error:
         connection.close()
         raise HomeError(
-            f"{path}: the results cannot be opened ({_words(error)}). If another program has them open for writing, "
-            "close it: analysts open them with read_only. Nothing was changed."
+            f"the results cannot be opened ({_words(error)})",
+            Outcome.NOTHING_CHANGED,
+            file=path,
+            remedy="If another program has them open for writing, close it: analysts open them with read_only.",
         ) from None
     try:
         yield connection
     except duckdb.Error as error:
-        raise RequestError(f"{_words(error)}\nNothing was changed.") from None
+        raise RequestError(_words(error), Outcome.NOTHING_CHANGED) from None
     finally:
         connection.close()
 
@@ -104,7 +111,11 @@ def ask_group(
     }
     with reading(home) as connection:
         if not connection.execute(statement("88_analyst_knows_groups")).fetchall():
-            raise NotFound(f"{home}: these results were published before groups were; the next release adds them.")
+            raise NotFound(
+                "these results were published before groups were; the next release adds them",
+                Outcome.NOTHING_CHANGED,
+                file=home,
+            )
         (row,) = fetch(connection, statement("84_analyst_group"), parameters).as_dicts()
     return row
 
@@ -117,14 +128,16 @@ def _refuse_writing(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         start = _EXPLAIN.match(explained := connection.extract_statements(sql)[0].query)
         types = _types(connection, explained[start.end() :]) if start else [None]
     if not types:
-        raise RequestError("The query is empty. Nothing was changed.")
+        raise RequestError("The query is empty", Outcome.NOTHING_CHANGED)
     if len(types) > 1:
-        raise RequestError(f"One statement at a time (got {len(types)}). Nothing was changed.")
+        raise RequestError("One statement at a time", Outcome.NOTHING_CHANGED, value=str(len(types)))
     if types[0] not in _READING:
         what = "another" if types[0] is None else types[0].name
         raise RequestError(
-            f"`pldp query` only reads: give one SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SUMMARIZE or SHOW, or "
-            f"EXPLAIN before one (got {what}). Nothing was changed."
+            "`pldp query` only reads: give one SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SUMMARIZE or SHOW, or "
+            "EXPLAIN before one",
+            Outcome.NOTHING_CHANGED,
+            value=str(what),
         )
 
 
@@ -147,7 +160,7 @@ def fetch(
     # Nothing comes back of an empty text.
     columns = tuple(column[0] for column in (result and result.description) or ())
     if not columns:
-        raise RequestError("The query is empty. Nothing was changed.")
+        raise RequestError("The query is empty", Outcome.NOTHING_CHANGED)
     if limit is None:
         return Answer(columns, result.fetchall(), whole=True)
     rows = result.fetchmany(limit + 1)

@@ -7,27 +7,40 @@ and numbers of rows, never a value. A header is shown only where it is one: the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from pldp.errors import SourceError
-from pldp.tasks.checked import Checked, account, bare, columns_there, counted, records_of, remark_unstated
+import duckdb
+from duckdb import ConstantExpression as Constant
+from duckdb import FunctionExpression as Function
+
+from pldp.errors import Problem, SourceError
+from pldp.questions.received import share_of
+from pldp.tasks.checked import Checked, account, columns_there, counted, records_of, remark_unstated
 from pldp.tasks.checked_people import check_people
-from pldp.tasks.described import description_of
-from pldp.tasks.itemrows import Holdings, ItemRows
-from pldp.tasks.query import connect_memory, statement
+from pldp.tasks.holdings import MOST, NO_COUNT, UNKNOWN, WHY, FileRows, Holdings
+from pldp.tasks.people import People
+from pldp.tasks.positions import EMPTY, UNDECLARED, column
+from pldp.tasks.query import connect_memory
 from pldp.tasks.sent import read_sent
+from pldp.tasks.source import described
+from pldp.tasks.sources.source import USER
 from pldp.tasks.specfile import SpecFile
 
 
 def check(file: SpecFile) -> Checked:
     """Look at every file that a release of this spec would read."""
     found = Checked()
-    described = None if file.spec.source.reports is not None else description_of(file)
-    if described is None:
+    if file.spec.source.inbox is not None and file.spec.source.inbox == file.spec.source.reports:
+        found.remarks.append(f"{file.source}: a collector's inbox; a release closes it and reads what came in.")
+        return found
+    if file.spec.source.reports is not None:
         _check_reports(file, found)
-    elif isinstance(described, Holdings):
-        check_holdings(described, found)
-    else:
-        check_people(described, found)
+        return found
+    for table in described(file):
+        if isinstance(table, People):
+            check_people(table, found)
+        else:
+            check_holdings(table, found)
     return found
 
 
@@ -35,53 +48,62 @@ def _check_reports(file: SpecFile, found: Checked) -> None:
     try:
         sent = read_sent(file.source, file.plan)
     except SourceError as error:
-        found.problems.append(bare(error))
+        found.problems += error.problems
     except OSError as error:
-        rule = "Correct source.reports in the spec, or give --source."
-        found.problems.append(f"{file.source}: cannot be read ({error.strerror}). {rule}")
+        remedy = "Correct source.reports in the spec, or give --source."
+        found.refuse(f"cannot be read ({error.strerror})", file=file.source, remedy=remedy)
     else:
         n_files = sum(map(len, sent.files))
         found.remarks.append(f"{file.source}: reports of {sent.n_users:,} users in {n_files:,} files.")
+        found.remarks += [one.sentence for one in sent.set_aside]
+        share, most = share_of(sent.set_aside, sum(sent.sizes)), file.spec.source.max_left_out
+        if share > most:
+            rule = (
+                f"{float(share):.3g} of what clients sent would be set aside, more than the share source.max_left_out "
+                f"allows ({float(most):g}): the gate set_aside would refuse the release"
+            )
+            found.gates.append(Problem.at(rule, file=file.source))
 
 
 def check_holdings(held: Holdings, found: Checked) -> None:
     """Look at a table of people's items, and at the table of users if there is one."""
-    rows, default = held.rows, held.choices[held.default]
-    seen = _visits(rows, held.items.to_list(), held.choices, found)
-    if seen is not None:
-        records, total, with_user, unknown, bad, *unstated = seen
-        account(rows.file, records, total, with_user, held.most_left_out, found)
-        if unknown and held.refuse_unknown:
-            rule = "add them, or let them count for nothing with `unknown: ignore` under source"
-            place = f"{rows.file.path}, column {rows.item}"
-            found.problems.append(f"{place}: {unknown:,} cells are not {held.declared}; {rule}.")
-        if bad and rows.count is not None:
-            rule = "are no whole number from 0 to 10^9"
-            found.problems.append(f"{rows.file.path}, column {rows.count}: {bad:,} cells {rule}.")
+    default = held.choices.levels[held.choices.default]
+    for rows in held.dealt:
+        seen = _seen(rows, found)
+        if seen is None:
+            continue
+        records, total, with_user, unknown, no_count, *unstated = seen
+        account(rows.file, records, total, with_user, rows.most_left_out, found)
+        if unknown and held.undeclared is not None:
+            rule = f"{unknown:,} {'cell' if unknown == 1 else 'cells'}: {held.undeclared}"
+            found.refuse(rule, file=rows.file.name, column=rows.item)
+        if no_count and rows.count is not None:
+            rule = f"{no_count:,} cells are no whole number from 0 to {MOST:,}"
+            found.refuse(rule, file=rows.file.name, column=rows.count)
         remark_unstated([rows.choice] if rows.choice else [], unstated, default, found)
-    users = held.users
-    if users is not None:
-        seen = _visits(users, (), held.choices, found)
-        if seen is not None:
-            account(users.file, seen[0], seen[1], seen[2], held.most_left_out, found)
-            remark_unstated([users.choice] if users.choice else [], seen[5:], default, found)
 
 
-def _visits(rows: ItemRows, declared: Sequence[str], choices: tuple[str, ...], found: Checked) -> list[int] | None:
+def _seen(rows: FileRows, found: Checked) -> list[int] | None:
+    """Records, rows, rows with a user, and of these: items that are not declared, counts that are none, choices that
+    are empty or not declared. None where the file cannot be read."""
     missing = columns_there(rows.file, rows.columns, found)
     if missing is None:
         return None
-    there = ItemRows(rows.file, *(None if column in missing else column for column in rows.columns))
+    user, item, count, choice = (None if name in missing else name for name in rows.columns)
+    there = replace(rows, user=user, item=item, count=count, choice=choice)
     records = records_of(rows.file, there.columns, found)
     if records is None:
         return None
     with connect_memory() as database:
-        database.execute(statement("10_check_items"))
-        database.execute(statement("10_check_item_rows"), {"names": list(declared)})
-
-        def look() -> Sequence[int]:
-            query = statement("17_check_visits", source=there.select(database, choices))
-            return database.execute(query).fetchall()[0]
-
-        row = counted(rows.file, look, found)
+        row = counted(rows.file, lambda: _counts(there, database), found)
     return None if row is None else [records, *row]
+
+
+def _counts(rows: FileRows, database: duckdb.DuckDBPyConnection) -> Sequence[int]:
+    named = column(USER).isnotnull()
+    states = [column(UNKNOWN), column(NO_COUNT), *(column(WHY) == Constant(why) for why in (EMPTY, UNDECLARED))]
+    met = [named & state for state in states]
+    looked = rows.raw(database).select(named.alias("named"), *(one.alias(f"met_{i}") for i, one in enumerate(met)))
+    counts = [Function("count_if", column(name)) for name in looked.columns]
+    found = looked.aggregate([Function("count"), *counts]).fetchall()[0]
+    return [int(n or 0) for n in found]  # of no row count_if is null

@@ -2,106 +2,88 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Unpack
 
 import duckdb
 
-from pldp.errors import SourceError
-from pldp.tasks.inbox import NOTHING as NOTHING_PUBLISHED
-from pldp.tasks.people import NOTHING as NOTHING_PERTURBED
-from pldp.tasks.specerrors import NOTHING
-from pldp.tasks.textfile import TextFile
-
-_SHOWN = 50
-"""Column names of a header that are shown."""
+from pldp.errors import Outcome, Place, Problem, SourceError
+from pldp.tasks.sources.source import Source
 
 
 @dataclass
 class Checked:
-    """What was found: `problems` refuse a release, `remarks` do not."""
+    """What was found: `problems` refuse a release before it starts, `gates` at its end, `remarks` do not."""
 
-    problems: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    gates: list[Problem] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
-    def raise_problems(self) -> None:
-        if self.problems:
-            raise SourceError("\n".join([*self.problems, NOTHING]))
+    def refuse(self, rule: str, **place: Unpack[Place]) -> None:
+        """Note a problem."""
+        self.problems.append(Problem.at(rule, **place))
+
+    def raise_problems(self, *, gates: bool = False) -> None:
+        """One error of everything that refuses a release before it starts, and at its `gates` if wished."""
+        problems = [*self.problems, *self.gates] if gates else self.problems
+        if problems:
+            raise SourceError.of(problems, Outcome.NOTHING_RUN)
 
 
-def columns_there(file: TextFile, columns: Iterable[str | None], found: Checked) -> set[str] | None:
+def columns_there(file: Source, columns: Iterable[str | None], found: Checked) -> set[str] | None:
     """The columns that the file should have and has not; None where it cannot be read at all."""
     named = [column for column in columns if column is not None]
-    path = file.path
-    try:
-        path.stat()
-    except OSError as error:
-        rule = f"Correct {file.field}.path in the spec, or give --source."
-        found.problems.append(f"{path}: cannot be read ({error.strerror}). {rule}")
-        return None
-    if path.is_dir():
-        found.problems.append(f"{path}: is a folder. Name the file in it.")
-        return None
-    if path.exists() and not path.is_file():
-        found.problems.append(f"{path}: is no regular file. Name a file that can be read from its start again.")
+    problem = file.problem()
+    if problem is not None:
+        found.problems.append(problem)
         return None
     try:
         known = file.columns()
     except SourceError as error:
-        found.problems.append(bare(error))
+        found.problems += error.problems
         return None
     missing = dict.fromkeys(column for column in named if column not in known)
-    found.problems += [f"{path}: there is no column {column!r}, which the spec names." for column in missing]
+    for column in missing:
+        found.refuse(f"there is no column {column!r}, which the spec names", file=file.name)
     if missing:
-        found.problems += _header(file, known, set(named))
+        for rule in file.header(known, set(named)):
+            found.refuse(rule, file=file.name)
     return set(missing)
 
 
-def _header(file: TextFile, known: tuple[str, ...], named: set[str]) -> list[str]:
-    """The header that was seen. A first line in which no column of the spec stands may be somebody's row: not shown."""
-    likely = file.likely_delimiter(known)
-    parts = [part.strip() for name in known for part in ([name] if likely is None else re.split(r"[,;\t|]", name))]
-    if not named & set(parts):
-        rule = f"if it is no header, say `header: false` and `columns` under {file.field}.csv"
-        return [f"{file.path}: the first line has {len(parts)} cells and no column of the spec; {rule}."]
-    more = f", … and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-    found = [f"{file.path}: the header has these columns: {', '.join(known[:_SHOWN])}{more}."]
-    return found if likely is None else [*found, f"{file.path}: the header looks like one column; {likely}."]
-
-
-def records_of(file: TextFile, named: Iterable[str | None], found: Checked) -> int | None:
+def records_of(file: Source, named: Iterable[str | None], found: Checked) -> int | None:
     """How many records the file has, by its bytes; None where the database would lose some, or cannot read it."""
     try:
-        return file.records_with(named)
+        return file.count_with(named)
     except SourceError as error:
-        found.problems.append(bare(error))
+        found.problems += error.problems
         return None
 
 
-def counted(file: TextFile, look: Callable[[], Sequence[int]], found: Checked) -> list[int] | None:
+def counted(file: Source, look: Callable[[], Sequence[int]], found: Checked) -> list[int] | None:
     """The counts that `look` has; None where the file cannot be read to its end."""
     try:
         return [int(cell) for cell in look()]
     except duckdb.Error:  # whose message quotes rows
-        found.problems.append(bare(file.unreadable()))
+        found.problems += file.unreadable().problems
         return None
 
 
-def account(file: TextFile, records: int, rows: int, users: int, most: Fraction, found: Checked) -> None:
+def account(file: Source, records: int, rows: int, users: int, most: Fraction, found: Checked) -> None:
     """Tell how many of a file's records are left out, and refuse too many."""
     nameless = rows - users
     left = records - rows + nameless
     if rows == nameless:
-        found.problems.append(f"{file.path}: no readable row with a user. Check source and its columns.")
+        found.refuse("no readable row with a user", file=file.name, remedy="Check source and its columns.")
     elif left > most * records:
-        found.problems.append(
-            f"{file.path}: {left:,} of {records:,} rows would be left out ({records - rows:,} of too few or too many "
-            f"cells, {nameless:,} without a user id), more than "
-            f"the share source.max_left_out allows ({float(most):g})."
+        found.refuse(
+            f"{left:,} of {records:,} rows would be left out ({records - rows:,} of too few or too many cells, "
+            f"{nameless:,} without a user id), more than the share source.max_left_out allows ({float(most):g})",
+            file=file.name,
         )
-    found.remarks.append(f"{file.path}: {records:,} rows, {left:,} left out.")
+    found.remarks.append(f"{file.name}: {records:,} rows, {left:,} left out.")
 
 
 def remark_unstated(columns: Sequence[str], cells: Sequence[int], default: str, found: Checked) -> None:
@@ -110,11 +92,3 @@ def remark_unstated(columns: Sequence[str], cells: Sequence[int], default: str, 
         for n, state in ((empty, "hold nothing"), (unknown, "hold what the spec does not declare")):
             if n:
                 found.remarks.append(f"column {column}: {n:,} cells {state}, and count as {default}.")
-
-
-def bare(error: SourceError) -> str:
-    """What an error says, without what happened to the data."""
-    said = str(error)
-    for nothing in (NOTHING, NOTHING_PUBLISHED, NOTHING_PERTURBED):
-        said = said.removesuffix(nothing)
-    return said.rstrip()

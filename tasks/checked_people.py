@@ -15,7 +15,7 @@ from pldp.tasks.checked import Checked, account, columns_there, counted, records
 from pldp.tasks.people import People
 from pldp.tasks.positions import EMPTY, UNDECLARED, column, unstated
 from pldp.tasks.query import connect_memory, over, statement
-from pldp.tasks.textfile import USER
+from pldp.tasks.sources.source import USER
 
 _COMPARED = 1_000_000
 """Users looked at for one who stands in two rows: of more a part, all rows of each, so that memory does not grow. The
@@ -51,8 +51,8 @@ def check_people(people: People, found: Checked) -> None:
     account(people.file, records, total, users, people.most_left_out, found)
     if people.user is not None and different < compared:
         many = f"{'at least ' if slices > 1 else ''}{compared - different:,}"
-        rule = f"a user id stands in more than one row ({many} rows too many); keep one row per user"
-        found.problems.append(f"{people.file.path}, column {people.user}: {rule}.")
+        rule = f"a user id stands in more than one row ({many} rows too many)"
+        found.refuse(rule, file=people.file.name, column=people.user, remedy="Keep one row per user.")
     for at, i in enumerate(cells):
         _tell(people, i, counts[2 * at : 2 * at + 2], firsts[2 * at : 2 * at + 2], found)
     remark_unstated([people.read[i].column for i in choices], counts[len(faults) :], people.unstated, found)
@@ -72,11 +72,11 @@ def _counts(
     looked = rows.select(
         column(USER), whole.alias(_WHOLE), (whole % Constant(slices)).cast("UBIGINT").alias(_SLICE), *met
     )
-    users = over(looked, "users", statement("17_check_people")).fetchall()[0]
-    if not met:
-        return [int(n) for n in users]
-    counts = looked.aggregate([Function("count_if", column(f"met_{i}")) for i in range(len(met))]).fetchall()[0]
-    return [int(n or 0) for n in (*users, *counts)]  # of no row count_if is null
+    rows_and_users = [Function("count", Constant(1)), Function("count", column(USER))]
+    met_by = [Function("count_if", column(f"met_{i}")) for i in range(len(met))]
+    total, users, *counts = looked.aggregate([*rows_and_users, *met_by]).fetchall()[0]
+    compared, different = over(looked, "users", statement("17_check_people")).fetchall()[0]
+    return [int(n or 0) for n in (total, users, compared, different, *counts)]  # of no row count_if is null
 
 
 def _firsts(
@@ -96,13 +96,14 @@ def _tell(people: People, i: int, counts: Sequence[int], firsts: Sequence[int | 
     missing, other = counts
     if missing:
         hint = f"`missing: <{'one of values' if plain else 'a number within bounds'}>` to attribute {cell.name}"
-        state = _cells(missing, "nothing" if plain else "no number")
-        place = f"{people.file.place(firsts[0] or 0)}, column {cell.column}"
-        found.problems.append(f"{place}: {state}, and no missing value is declared; add {hint}.")
+        rule = f"{_cells(missing, 'nothing' if plain else 'no number')}, and no missing value is declared"
+        file, row = people.file.place(firsts[0] or 0)
+        found.refuse(rule, file=file, row=row, column=cell.column, remedy=f"Add {hint}.")
     if other:
-        rule = f"add it to values, or add `other: <one of values>` to attribute {cell.name}"
-        place = f"{people.file.place(firsts[1] or 0)}, column {cell.column}"
-        found.problems.append(f"{place}: {_cells(other, 'a value that is not declared')}: {rule}.")
+        rule = _cells(other, "a value that is not declared")
+        remedy = f"Add it to values, or add `other: <one of values>` to attribute {cell.name}."
+        file, row = people.file.place(firsts[1] or 0)
+        found.refuse(rule, file=file, row=row, column=cell.column, remedy=remedy)
 
 
 def _cells(n: int, what: str) -> str:

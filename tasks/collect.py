@@ -1,7 +1,8 @@
 """Collect: reports that clients perturbed themselves, into the run. There is no vault: raw values never came here.
 
 The folder has the layout of our own reports, such as attribute=<name>/level=<level>/*.parquet: columns of numbers,
-made with the plan that `pldp plan --json` hands out. All of it is checked before any of it is taken.
+made with the plan that `pldp plan --json` hands out. All of it is checked before any of it is taken; what is no report
+is set aside, and refuses nobody else's.
 """
 
 from __future__ import annotations
@@ -11,14 +12,21 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from pldp.questions.question import Columns
+from pldp.questions.received import Received
 from pldp.questions.shuffle import shuffle
-from pldp.tasks.home import commit
-from pldp.tasks.ingest import Ingested, n_partitions
+from pldp.tasks.drafts import commit
+from pldp.tasks.ingest import Ingested, ingest, n_partitions
+from pldp.tasks.repeats import most_equal
 from pldp.tasks.reports import commit_reports
 from pldp.tasks.run import Run
-from pldp.tasks.sent import Inbox, batches, read_sent
+from pldp.tasks.sent import Inbox, Sent, batches, height, read_sent
 from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stage import stage
+
+
+def ingest_source(run: Run, file: SpecFile) -> Ingested:
+    """People come from raw rows, or as reports that their own clients perturbed."""
+    return (ingest if file.spec.source.reports is None else collect)(run, file)
 
 
 @stage()
@@ -37,7 +45,23 @@ def collect(run: Run, file: SpecFile) -> Ingested:
             stream = run.stream("order", *box.sheet.labels, partition)
             commit_reports(run.report_file(box.sheet, partition), shuffle(rows, stream))
     run.require_unchanged()
-    return Ingested(sent.n_users, partitions)
+    return Ingested(sent.n_users, partitions, _received(sent, file))
+
+
+def _received(sent: Sent, file: SpecFile) -> Received:
+    paths = [box.sheet.path for box in sent.boxes]
+    repeats = [
+        most_equal(lambda files=files, box=box: (rows for one in files for rows in batches(one, box)), size)  # type: ignore[misc]
+        for box, files, size in zip(sent.boxes, sent.files, sent.sizes, strict=True)
+    ]
+    return Received(
+        reports=dict(zip(paths, sent.sizes, strict=True)),
+        weights=dict(zip(paths, sent.weights, strict=True)),
+        repeats=dict(zip(paths, repeats, strict=True)),
+        set_aside=sent.set_aside,
+        most_set_aside=file.spec.source.max_left_out,
+        refuse=file.spec.gates.poisoning == "refuse",
+    )
 
 
 def _cut(arrived: Iterator[Columns], sizes: Iterable[int], box: Inbox) -> Iterator[Columns]:
@@ -45,7 +69,7 @@ def _cut(arrived: Iterator[Columns], sizes: Iterable[int], box: Inbox) -> Iterat
     rest = {name: _nothing(kind) for name, kind in box.question.report_types(box.sheet).items()}
     for size in sizes:
         parts: list[Columns] = [rest]
-        while sum(_height(part) for part in parts) < size:
+        while sum(height(part) for part in parts) < size:
             parts.append(next(arrived))
         rows = {name: np.concatenate([part[name] for part in parts]) for name in rest}
         rest = {name: column[size:] for name, column in rows.items()}
@@ -55,7 +79,3 @@ def _cut(arrived: Iterator[Columns], sizes: Iterable[int], box: Inbox) -> Iterat
 def _nothing(kind: str) -> np.ndarray:
     plain, _, length = kind.partition(" × ")
     return np.empty((0, int(length)) if length else 0, dtype=plain)
-
-
-def _height(columns: Columns) -> int:
-    return len(next(iter(columns.values())))

@@ -22,6 +22,7 @@ TASKS = {
     "sum": "combine_sum",
     "oc": "combine_oc",
     "oc+": "combine_oc_plus",
+    "guarded": "combine_guarded",
     "op": "perturbation_op",
     "op-exact": "perturbation_op_exact",
     "em": "likelihood_em",

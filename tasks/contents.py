@@ -16,7 +16,8 @@ from typing import Any
 
 import duckdb
 
-from pldp.tasks.home import Home, open_folder, replace
+from pldp.tasks.drafts import replace
+from pldp.tasks.home import Home, open_folder
 from pldp.tasks.query import connect, connect_published, refuse_log
 from pldp.tasks.schema import rows_of, stored_tables
 

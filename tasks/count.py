@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pldp.tasks.home import replace as replace_file
+from pldp.tasks.drafts import replace as replace_file
 from pldp.tasks.reports import read_reports
 from pldp.tasks.run import Run
 from pldp.tasks.stage import stage

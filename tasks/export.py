@@ -12,10 +12,11 @@ from typing import Literal
 
 import polars as pl
 
-from pldp.errors import NotFound, RequestError
+from pldp.errors import Outcome, RequestError
 from pldp.tasks.analyst import fetch, reading
 from pldp.tasks.home import Home
 from pldp.tasks.query import statement
+from pldp.tasks.results import no_release
 from pldp.tasks.schema import read_rows
 
 Format = Literal["parquet", "csv"]
@@ -48,10 +49,12 @@ def export_release(
     present = [name for name in names if (folder / name).exists()]
     if present and not force:
         raise RequestError(
-            f"{folder}: {', '.join(present)} would be overwritten. Give another folder, or --force. "
-            "Nothing was written."
+            f"{', '.join(present)} would be overwritten",
+            Outcome.NOTHING_WRITTEN,
+            file=folder,
+            remedy="Give another folder, or --force.",
         )
-    with replacing(folder, names, "export", "Results are as they were.") as draft:
+    with replacing(folder, names, "export") as draft:
         for table, frame in tables.items():
             _WRITERS[kind](frame, draft / f"{table}.{kind}")
         if statement_path.exists():
@@ -60,8 +63,8 @@ def export_release(
 
 
 @contextmanager
-def replacing(folder: Path, names: Sequence[str], what: str, kept: str) -> Iterator[Path]:
-    """A draft to write all names into before they replace those of the folder; `kept` says what a failure spares."""
+def replacing(folder: Path, names: Sequence[str], what: str) -> Iterator[Path]:
+    """A draft to write all names into before they replace those of the folder."""
     draft = folder / f".{what}-{os.getpid()}"
     try:
         draft.mkdir(parents=True, mode=0o700)
@@ -70,8 +73,10 @@ def replacing(folder: Path, names: Sequence[str], what: str, kept: str) -> Itera
             (draft / name).replace(folder / name)
     except OSError as error:
         raise RequestError(
-            f"{folder}: the {what} cannot be written ({error.strerror or 'input or output failed'}). "
-            f"Check the folder. {kept}"
+            f"the {what} cannot be written ({error.strerror or 'input or output failed'})",
+            Outcome.AS_BEFORE,
+            file=folder,
+            remedy="Check the folder.",
         ) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -82,7 +87,7 @@ def read_tables(home: Path, wanted: str) -> tuple[str, dict[str, pl.DataFrame]]:
     with reading(home) as connection:
         found = fetch(connection, statement("85_analyst_release"), {"wanted": wanted}).rows
         if not found:
-            raise NotFound(f"{home}: no release {wanted!r} here. `pldp releases --home {home}` lists them.")
+            raise no_release(home, wanted)
         release_id = str(found[0][0])
         tables = read_rows(connection, release_id)
     return release_id, tables

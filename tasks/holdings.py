@@ -1,172 +1,217 @@
-"""Who has which item, and who chose what: files to vault. Items become positions in a public list."""
+"""A table of what people hold as the database reads it, and how a bucket of it becomes columns of the vault."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from duckdb import CaseExpression as Case
+from duckdb import CoalesceOperator as Coalesce
+from duckdb import ConstantExpression as Constant
+from duckdb import FunctionExpression as Function
+from numpy.typing import NDArray
 
-from pldp.errors import SourceError
-from pldp.tasks.ingest import Ingested, complete, discard, refuse_second_draw
-from pldp.tasks.itemrows import Holdings, ItemRows
-from pldp.tasks.leftout import FileRead, rejected
-from pldp.tasks.partitions import key_range, rows_in
-from pldp.tasks.people import NOTHING
-from pldp.tasks.query import connect, says_full, statement
-from pldp.tasks.run import Run
-from pldp.tasks.textfile import TextFile
+from pldp.errors import Outcome, Problem, SourceError
+from pldp.questions.question import offsets
+from pldp.questions.source import Columns, Held, HeldError, HoldingsTable
+from pldp.tasks.buckets import Bucket, Seen
+from pldp.tasks.pieces import COUNTED, Dealt, Keys, key_columns
+from pldp.tasks.positions import EMPTY, UNDECLARED, Positions, column, filled, unstated
+from pldp.tasks.query import statement
+from pldp.tasks.sources.source import USER, Source
 
-SLICE_ROWS = 1 << 18
-"""Rows of the files whose users are told apart at a time."""
+MOST = 1_000_000_000
+"""The most of an item that a row may count."""
 
-_UNKNOWN_ITEM = 1
-
-
-def ingest_holdings(
-    run: Run,
-    vault: Path,
-    held: Holdings,
-    width: int,
-    prepare: Callable[[duckdb.DuckDBPyConnection], None],
-    deal: Callable[[duckdb.DuckDBPyConnection, int], int],
-) -> Ingested:
-    """Fill the run's vault (tables items, visits, people) and its partitions, or find them full.
-
-    One that was not filled to its end is filled anew: nothing was drawn. `prepare` adds tables of the kind's own;
-    `deal` writes the partitions of so many users, and says how many they are.
-    """
-    found = complete(vault)
-    if found is not None:
-        return found
-    refuse_second_draw(run)
-    discard(vault)
-    try:
-        # The key only orders users inside the vault; it is forgotten with this call.
-        key = run.stream("key").copy(4).tobytes().hex()
-        with connect(vault, columns=width) as connection:
-            prepare(connection)
-            files = _fill(connection, key, held)
-        with connect(vault, columns=width) as connection:  # anew, as in pldp.tasks.ingest
-            n_users = _tell_apart(connection, held, files)
-        with connect(vault, columns=width) as connection:
-            done = Ingested(n_users, deal(connection, n_users))
-            if rows_in(run, done.partitions) != n_users:
-                raise ValueError("the partitions do not hold everybody")
-            run.require_unchanged()
-            connection.execute(statement("19_ingest_done"), vars(done))
-        return done
-    except BaseException:
-        # The corrected source is another release, so nobody would come back for this half.
-        discard(vault)
-        raise
+ITEM, COUNT, CHOICE, WHY, UNKNOWN, NO_COUNT = "item", "n", "choice", "why", "unknown", "no_count"
+"""Columns of rows: the item's position, null where the row names none that counts; how many; the position of the
+choice; why none is stated; whether the item is not declared, and the count no count."""
 
 
-def _fill(vault: duckdb.DuckDBPyConnection, key: str, held: Holdings) -> list[FileRead]:
-    positions = np.arange(len(held.items), dtype=np.uint32)
-    vault.from_arrow(pa.table({"name": held.items.to_arrow(), "position": positions})).create("items")
-    records = held.rows.file.records_with(held.rows.columns)
-    _visits(held, vault, key)
-    files = [FileRead(held.rows.file, held.most_left_out, records, *rejected(vault, held.rows.file))]
-    if held.users is None:
-        vault.execute(statement("11_ingest_no_stated"))
-        return files
-    records = held.users.file.records_with(held.users.columns)
-    _stated(held, held.users, vault, key)
-    return [*files, FileRead(held.users.file, held.most_left_out, records, *rejected(vault, held.users.file))]
+@dataclass(frozen=True, kw_only=True)
+class FileRows:
+    """A file and the columns of it that are read; None where the spec names none."""
 
+    name: str
+    file: Source
+    table: HoldingsTable
+    user: str | None
+    item: str | None = None
+    count: str | None = None
+    choice: str | None = None
+    ordered: bool = False
 
-def _tell_apart(vault: duckdb.DuckDBPyConnection, held: Holdings, files: list[FileRead]) -> int:
-    """One row a user, slice by slice; how many there are."""
-    vault.execute(statement("12_ingest_quarantine"))
-    vault.execute(statement("12_ingest_unstated"))
-    for file, table in zip(files, ("visits", "stated"), strict=False):
-        rows, nameless = map(int, vault.execute(statement("13_ingest_nameless", table=table)).fetchall()[0])
-        file.account(vault, rows, nameless)
-        vault.execute(statement("15_ingest_nameless", table=table))
-    if held.stated.choice is not None:
-        table = "visits" if held.stated is held.rows else "stated"
-        for reason, n in vault.execute(statement("16_ingest_unstated", table=table)).fetchall():
-            counted = {"column": held.stated.choice, "reason": reason, "n": n}
-            vault.execute(statement("12_ingest_unstated_rows"), {**counted, "becomes": held.choices[held.default]})
-    _refuse_faults(held, vault)
-    vault.execute("BEGIN")
-    vault.execute(statement("12_ingest_takers"))
-    slices = max(1, -(-_one(vault, "18_ingest_visit_rows", {}) // SLICE_ROWS))
-    for number in range(slices):
-        keys = key_range(number, slices)
-        stated = {"default": held.default, "in_source": held.stated is held.rows}
-        if _one(vault, "18_ingest_torn", {**keys, **stated}):
-            raise _torn(held)
-        if held.one and _one(vault, "18_ingest_two_items", keys):
-            raise _not_one(held, "a user has two different values, and only one can be kept. Give every user one")
-        vault.execute(statement("12_ingest_takers_slice"), {**keys, "default": held.default})
-        if held.one and held.missing is None and _one(vault, "18_ingest_no_item", keys):
-            raise _not_one(held, "a user has no value. Give every user one, or declare `missing`")
-    vault.execute("COMMIT")
-    n_users = _one(vault, "19_ingest_n_users", {})
-    if n_users == 0:
-        raise SourceError(
-            f"{held.rows.file.path}: no readable row with a user. Check source and its columns. {NOTHING}"
+    @property
+    def most_left_out(self) -> Fraction:
+        return self.table.source.max_left_out
+
+    @property
+    def columns(self) -> tuple[str | None, ...]:
+        """Every column of the file that is read."""
+        return self.user, self.item, self.count, self.choice
+
+    def raw(self, connection: duckdb.DuckDBPyConnection, *, numbered: bool = False) -> duckdb.DuckDBPyRelation:
+        """Users with the item's position, the count, the choice's position (null where none is stated), why none is,
+        and which rules the row breaks. An empty item is none, neither a declared one nor another."""
+        connection.execute(statement("10_cell_count"))
+        named = {USER: self.user, "text": self.item, "amount": self.count, "stated": self.choice}
+        cells = self.file.cells(connection, named, numbered=numbered)
+        rules = Positions(connection)
+        item, code = filled(column("text")), rules.raw(self.table.items, column("text"))
+        placed = cells.select(
+            *([column("row")] if numbered else []),
+            column(USER),
+            item.alias("text"),
+            code.cast("UINTEGER").alias("code"),
+            (Function("cell_count", item, column("amount")) if self.count else Constant(1).cast("BIGINT")).alias(COUNT),
+            rules.raw(self.table.choices, column("stated")).cast("USMALLINT").alias(CHOICE),
+            column("stated"),
         )
-    return n_users
-
-
-def _visits(held: Holdings, vault: duckdb.DuckDBPyConnection, key: str) -> None:
-    stated = {"key": key, "refuse": held.refuse_unknown, "other": held.other}
-    _read(held.rows.file, vault, "11_ingest_visits", held.rows.select(vault, held.choices), stated)
-
-
-def _stated(held: Holdings, users: ItemRows, vault: duckdb.DuckDBPyConnection, key: str) -> None:
-    _read(users.file, vault, "11_ingest_stated", users.select(vault, held.choices), {"key": key})
-
-
-def _read(
-    file: TextFile, vault: duckdb.DuckDBPyConnection, name: str, source: str, parameters: Mapping[str, object]
-) -> None:
-    """The database's own message quotes rows, so it is not even kept as a cause."""
-    try:
-        vault.execute(statement(name, source=source), dict(parameters))
-        return
-    except duckdb.Error as error:
-        if says_full(error):  # the vault's fault, not the source's
-            raise
-    raise file.unreadable()
-
-
-def _refuse_faults(held: Holdings, vault: duckdb.DuckDBPyConnection) -> None:
-    fault = _one(vault, "16_ingest_visit_fault", {})
-    if not fault:
-        return
-    file = held.rows.file
-    query = statement("17_ingest_first_fault", source=held.rows.select(vault, held.choices))
-    row = vault.execute(query, {"fault": fault}).fetchone()
-    place = f"{file.path}, readable row {0 if row is None else row[0]}, column "
-    if fault == _UNKNOWN_ITEM and held.one:
-        raise SourceError(
-            f"{place}{held.rows.item}: the value is not declared. Declare it, or declare `other`. {NOTHING}"
+        unknown = column("text").isnotnull() & column("code").isnull()
+        # The rule of a count has no sign.
+        counted = column(COUNT).isnotnull() & (column(COUNT) <= Constant(MOST))
+        return placed.select(
+            *([column("row")] if numbered else []),
+            column(USER),
+            Case(unknown, Constant(self.table.items.other).cast("UINTEGER")).otherwise(column("code")).alias(ITEM),
+            column(COUNT),
+            column(CHOICE),
+            unstated(column("stated"), column(CHOICE)).alias(WHY),
+            unknown.alias(UNKNOWN),
+            (~counted).alias(NO_COUNT),
         )
-    if fault == _UNKNOWN_ITEM:
-        raise SourceError(
-            f"{place}{held.rows.item}: the item is not {held.declared}. Add it there, or let such items count for "
-            f"nothing with `unknown: ignore` under source. {NOTHING}"
+
+    def pieces(self, connection: duckdb.DuckDBPyConnection, keys: Keys, *, twins: bool) -> duckdb.DuckDBPyRelation:
+        """Rows as they are dealt, positions from 1 on, 0 where there is none; what a file does not have is not carried
+        along. Why choices are not stated and which rules rows break is counted."""
+        one = Constant(1)
+        kept = [
+            (Coalesce(column(ITEM).cast("UINTEGER") + one, Constant(0)).cast("UINTEGER").alias(ITEM), self.item),
+            (Coalesce(column(COUNT), Constant(0)).alias(COUNT), self.count),
+            (Coalesce(column(CHOICE) + one, Constant(0)).cast("USMALLINT").alias(CHOICE), self.choice),
+        ]
+        return self.raw(connection).select(
+            *key_columns(keys, column(USER), twins=twins),
+            *(cell for cell, there in kept if there is not None),
+            *(column(name).cast("UTINYINT").alias(f"{COUNTED}{name}") for name in (WHY, UNKNOWN, NO_COUNT)),
         )
-    raise SourceError(f"{place}{held.rows.count}: the count must be a whole number from 0 to 1,000,000,000. {NOTHING}")
+
+    def first(self, connection: duckdb.DuckDBPyConnection, fault: str) -> int:
+        """The first readable row of a user that breaks this rule."""
+        rows = self.raw(connection, numbered=True).filter(column(USER).isnotnull() & column(fault))
+        return int(rows.aggregate([Function("min", column("row"))]).fetchall()[0][0])
 
 
-def _torn(held: Holdings) -> SourceError:
-    return SourceError(
-        f"{held.stated.file.path}, column {held.stated.choice}: a user states two different {held.choice}s, and only "
-        f"one can be kept; a row without a declared one states the default. Give every user one. {NOTHING}"
-    )
+@dataclass(frozen=True, kw_only=True)
+class Holdings(HoldingsTable):
+    """A table of what people hold, its file, and the file of users if there is one."""
+
+    file: Source
+    users_file: Source | None = None
+    name: str = "held"
+
+    @property
+    def rows(self) -> FileRows:
+        source = self.source
+        return FileRows(
+            name=self.name,
+            file=self.file,
+            table=self,
+            user=source.user,
+            item=source.item,
+            count=self.count,
+            choice=self.stated,
+        )
+
+    @property
+    def takers(self) -> FileRows | None:
+        if self.users_file is None:
+            return None
+        name = f"{self.name}-users"
+        return FileRows(name=name, file=self.users_file, table=self, user=self.users_id, choice=self.users_choice)
+
+    @property
+    def dealt(self) -> tuple[FileRows, ...]:
+        """Its files whose rows are dealt."""
+        return (self.rows,) if self.takers is None else (self.rows, self.takers)
+
+    @property
+    def choosing(self) -> FileRows:
+        """Where choices stand, if anywhere."""
+        return self.rows if self.takers is None or self.takers.choice is None else self.takers
+
+    def settle(self, bucket: Bucket) -> tuple[Mapping[str, pa.Array], Seen]:
+        """What the bucket's people chose and hold, and which rule that breaks."""
+        chosen = self._chosen(bucket)
+        if chosen is None:
+            return {}, Seen(frozenset({self._torn}))
+        try:
+            return arrays({self.choice_field: chosen, **self.hold(self._held(bucket))}), Seen()
+        except HeldError as error:
+            problem = Problem.at(str(error), file=self.file.name, column=self.source.item if error.item else None)
+        return {}, Seen(frozenset({problem}))
+
+    @property
+    def _torn(self) -> Problem:
+        return Problem.at(
+            f"a user states two different {self.choice}s, and only one can be kept; a row without a declared one "
+            "states the default",
+            file=self.choosing.file.name,
+            column=self.choosing.choice,
+            remedy="Give every user one.",
+        )
+
+    def _chosen(self, bucket: Bucket) -> NDArray[np.uint16] | None:
+        """Everybody's choice, None where somebody states two; a row without a declared one states the default."""
+        chosen = np.full(bucket.n_users, self.choices.default, dtype=np.uint16)
+        if self.choosing.choice is None:
+            return chosen
+        rows, users = bucket.rows[self.choosing.name], bucket.users[self.choosing.name]
+        stated = np.where(rows[CHOICE] == 0, self.choices.default + 1, rows[CHOICE]) - 1
+        chosen[users] = stated
+        return chosen if np.array_equal(chosen[users], stated) else None
+
+    def _held(self, bucket: Bucket) -> Held:
+        """Rows that name an item which counts, user by user."""
+        rows, users = bucket.rows[self.name], bucket.users[self.name]
+        named = np.flatnonzero(rows[ITEM])
+        named = named[np.argsort(users[named], kind="stable")]
+        counts = rows[COUNT][named].astype(np.int64) if self.count else None
+        return Held(bucket.n_users, users[named], rows[ITEM][named].astype(np.int64) - 1, counts)
+
+    def unstated_cells(self, dealt: Sequence[Dealt]) -> Iterator[tuple[str, int, int, str]]:
+        """The column of choices with how many cells state none for which reason, and what these count as."""
+        if self.choosing.choice is not None:
+            counts = dealt[self.dealt.index(self.choosing)].counted[0]
+            for reason in (EMPTY, UNDECLARED):
+                yield self.choosing.choice, reason, counts[reason], self.choices.levels[self.choices.default]
+
+    def refuse_rows(self, connection: duckdb.DuckDBPyConnection, dealt: Sequence[Dealt]) -> None:
+        """The source is looked at again, in its own order, to say where."""
+        rows, (_, unknown, no_count) = self.rows, dealt[0].counted
+        for fault, n, said, rule in (
+            (UNKNOWN, unknown[1], rows.item, self.undeclared),
+            (NO_COUNT, no_count[1], rows.count, f"the count must be a whole number from 0 to {MOST:,}"),
+        ):
+            if n and rule is not None:
+                name, row = rows.file.place(rows.first(connection, fault))
+                raise SourceError(rule, Outcome.NOTHING_PERTURBED, file=name, row=row, column=said)
+
+    def refuse_users(self, connection: duckdb.DuckDBPyConnection, keys: Keys, seen: Seen) -> None:
+        """Say which rule somebody's rows break together."""
+        for problem in sorted(seen.problems, key=str):
+            raise SourceError.of([problem], Outcome.NOTHING_PERTURBED)
 
 
-def _not_one(held: Holdings, rule: str) -> SourceError:
-    return SourceError(f"{held.rows.file.path}, column {held.rows.item}: {rule}. {NOTHING}")
-
-
-def _one(vault: duckdb.DuckDBPyConnection, name: str, parameters: Mapping[str, int]) -> int:
-    rows = vault.execute(statement(name), dict(parameters)).fetchall()  # to its end: more work follows
-    return int(rows[0][0])
+def arrays(columns: Columns) -> dict[str, pa.Array]:
+    """Columns for a file: values with bounds beside them are lists."""
+    lists = {name: offsets(name) for name in columns if offsets(name) in columns}
+    plain = {name: pa.array(values) for name, values in columns.items() if name not in (*lists, *lists.values())}
+    return plain | {
+        name: pa.LargeListArray.from_arrays(pa.array(columns[bounds]), pa.array(columns[name]))
+        for name, bounds in lists.items()
+    }

@@ -7,21 +7,20 @@ import hashlib
 import hmac
 import json
 import os
-import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pldp.errors import HomeError
+from pldp.errors import HomeError, Outcome
+from pldp.tasks.drafts import commit
 from pldp.tasks.durable import make_folder, sync_folder
 
 _KEY_BYTES = 32
 _POLL_SECONDS = 0.2
-_DRAFT = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}(?:\.wal)?")
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,10 @@ class Home:
                 require_own(folder, shut=True)
         except OSError as error:
             raise HomeError(
-                f"{self.root}: the home cannot be written ({error.strerror}). "
-                "Give another with --home. Nothing was read or published."
+                f"the home cannot be written ({error.strerror})",
+                Outcome.NOTHING_READ,
+                file=self.root,
+                remedy="Give another with --home.",
             ) from None
         return self
 
@@ -105,8 +106,11 @@ class Home:
         found = path.read_bytes()
         if len(found) != _KEY_BYTES:
             raise HomeError(
-                f"{path}: must have {_KEY_BYTES} bytes (got {len(found)}). Restore it from your backup. "
-                "Nothing was run."
+                f"must have {_KEY_BYTES} bytes",
+                Outcome.NOTHING_RUN,
+                file=path,
+                value=str(len(found)),
+                remedy="Restore it from your backup.",
             )
         return found
 
@@ -132,10 +136,15 @@ class Home:
         for i, spend in same:
             if spend["key"] != own if "key" in spend else i < since:
                 raise HomeError(
-                    f"{self.ledger}: slot {slot!r} of {name!r} was spent by {spend['release_id']} under a key that is "
+                    f"slot {slot!r} of {name!r} was spent by {spend['release_id']} under a key that is "
                     f"{'gone' if own is None else 'not the one that is there'}, so it cannot be told whether this is "
-                    f"the same release. Restore {path} from your backup, or give another --slot for a new release, "
-                    "which spends again. Nothing was drawn."
+                    "the same release",
+                    Outcome.NOTHING_DRAWN,
+                    file=self.ledger,
+                    remedy=(
+                        f"Restore {path} from your backup, or give another --slot for a new release, which spends "
+                        "again."
+                    ),
                 )
 
     @contextmanager
@@ -152,8 +161,7 @@ class Home:
             if error.errno is None:  # a time-out of somebody else's
                 raise
             raise HomeError(
-                f"{self.root}: the home cannot be written ({os.strerror(error.errno)}). "
-                "Earlier releases are untouched; run the same command again to resume."
+                f"the home cannot be written ({os.strerror(error.errno)})", Outcome.RESUMABLE, file=self.root
             ) from None
 
     def _take(self, handle: IO[str], wait: bool) -> None:
@@ -164,8 +172,10 @@ class Home:
             except BlockingIOError:
                 if not wait:
                     raise HomeError(
-                        f"{self.root}: another release is running in this home. Wait for it, use --wait, "
-                        "or give another with --home. Nothing was read or published."
+                        "another release is running in this home",
+                        Outcome.NOTHING_READ,
+                        file=self.root,
+                        remedy="Wait for it, use --wait, or give another with --home.",
                     ) from None
                 time.sleep(_POLL_SECONDS)
 
@@ -212,76 +222,21 @@ def require_own(folder: Path, *, shut: bool = False) -> None:
     for found in (folder.lstat(), folder.stat()):  # whoever made a link can lead it elsewhere
         if found.st_uid not in (os.geteuid(), 0):
             raise HomeError(
-                f"{folder}: belongs to another user (number {found.st_uid}), who could read raw values there and run "
-                "code as you. Give a --home that is yours, or make this one yours (chown -R) if nobody else has put "
-                "anything there. Nothing was read or published."
+                f"belongs to another user (number {found.st_uid}), who could read raw values there and run code as you",
+                Outcome.NOTHING_READ,
+                file=folder,
+                remedy=(
+                    "Give a --home that is yours, or make this one yours (chown -R) if nobody else has put "
+                    "anything there."
+                ),
             )
     if shut:
         folder.chmod(0o700)
     if folder.stat().st_mode & stat.S_IWOTH:
         raise HomeError(
-            f"{folder}: every user of this machine can write there, and so put raw values and settings of their own in "
-            f"place of yours. Say `chmod o-w {folder}` if nobody has, or give another with --home. Nothing was read or "
-            "published."
+            "every user of this machine can write there, and so put raw values and settings of their own in place of "
+            "yours",
+            Outcome.NOTHING_READ,
+            file=folder,
+            remedy=f"Say `chmod o-w {folder}` if nobody has, or give another with --home.",
         )
-
-
-def commit(path: Path, content: bytes, mode: int = 0o600) -> bool:
-    """Create a file whole or not at all, never replacing one that is there. Whether it was this call that did."""
-    with _drafted(path, content, mode) as draft:
-        return link(draft, path)
-
-
-def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Create or replace a file whole or not at all: for what can be made again."""
-    with _drafted(path, content, mode) as draft:
-        draft.replace(path)
-        sync_folder(path.parent)
-
-
-@contextmanager
-def _drafted(path: Path, content: bytes, mode: int) -> Iterator[Path]:
-    draft = draft_of(path)
-    try:
-        with draft.open("wb") as handle:
-            handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
-        draft.chmod(mode)
-        yield draft
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def draft_of(path: Path) -> Path:
-    """A name beside the final one that nobody else takes and that tells who is writing."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
-
-
-def sweep(drafts: Iterable[Path]) -> None:
-    """Remove the drafts of processes that were killed; a living one is about to commit its own."""
-    for path in drafts:
-        match = _DRAFT.fullmatch(path.name)
-        if match and (int(match[1]) == os.getpid() or not _lives(int(match[1]))):
-            path.unlink(missing_ok=True)
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass  # somebody else's
-    return True
-
-
-def link(draft: Path, path: Path) -> bool:
-    """Give a finished draft its final name unless somebody was first. The name outlives a loss of power."""
-    try:
-        os.link(draft, path)
-        first = True
-    except FileExistsError:
-        first = False
-    sync_folder(path.parent)
-    return first

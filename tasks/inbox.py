@@ -11,10 +11,11 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import IO
 
-from pldp.errors import SourceError
+from pldp.errors import Outcome, SourceError
 
 SUFFIX = ".parquet"
 MOST_BYTES = 1 << 30
@@ -23,9 +24,8 @@ MOST_ROWS = 1 << 24
 """Rows of one file. A few bytes of Parquet can claim any number of equal rows."""
 _DEEPEST = 8
 """Folders within folders, of which reports need two: whoever nests thousands would exhaust whoever walks them."""
-NOTHING = "Nothing was published."
 
-_KINDS = {
+KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a named pipe",
@@ -33,6 +33,21 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+
+
+class Reason(StrEnum):
+    """Why something that clients sent is set aside. It refuses nobody else's reports; too much of it refuses all."""
+
+    IRREGULAR = "no regular file, or deeper than any folder of reports"
+    LARGE = "more than a file of reports may hold"
+    UNREADABLE = "cannot be read"
+    PLACE = "in no folder that the plan names"
+    SHAPE = "no whole Parquet file with exactly the columns of the plan's channel"
+    REPEATED = "the same reports as another file"
+    PARTIAL = "not the reports of whole people"
+    IMPOSSIBLE = "no report that the plan's channel can make"
+
+
 # Without waiting: a pipe that nobody writes to would hold the home's lock for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
@@ -46,33 +61,35 @@ class Delivery:
     """The folders it lies in, below the inbox."""
     size: int
     identity: tuple[int, ...]
+    problem: Reason | None = None
+    """Why it is not even opened."""
 
 
 def deliveries(folder: Path) -> list[Delivery]:
-    """Every file of the inbox in the order of names, or the error that names the first that is none."""
-    found = []
+    """Every file of the inbox in the order of names, those that must not be opened with their problem."""
+    listed = []
     for root, folders, names, descriptor in os.fwalk(folder, onerror=_raise, follow_symlinks=False):
         here = Path(root)
-        if len(here.relative_to(folder).parts) > _DEEPEST:
-            raise SourceError(
-                f"{printable(here)}: lies deeper than any folder of reports. Remove it from the inbox. {NOTHING}"
-            )
+        deep = len(here.relative_to(folder).parts) >= _DEEPEST
         for name in sorted({*folders, *names}):
             state = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            if name in folders and stat.S_ISDIR(state.st_mode) and not name.endswith(SUFFIX):
-                continue
+            inner = name in folders and stat.S_ISDIR(state.st_mode) and not name.endswith(SUFFIX)
             # A link to a folder hides files that belong to somebody else, whatever it is called.
-            if name.endswith(SUFFIX) or name in folders:
+            if deep if inner else name.endswith(SUFFIX) or name in folders:
                 path = here / name
-                _require_regular(path, state)
-                found.append(Delivery(path, path.relative_to(folder).parts[:-1], state.st_size, _identity(state)))
-    return sorted(found, key=lambda delivery: delivery.path)
+                problem = Reason.IRREGULAR if inner else _problem(state)
+                place = path.relative_to(folder).parts[:-1]
+                listed.append(Delivery(path, place, state.st_size, identity(state), problem))
+        if deep:
+            folders.clear()
+    return sorted(listed, key=lambda delivery: delivery.path)
 
 
 @contextmanager
 def open_delivery(delivery: Delivery) -> Iterator[IO[bytes]]:
-    """The file that was looked at, to read; an error if another one has its name now, or it was written to."""
-    with os.fdopen(_descriptor(delivery.path), "rb") as handle:
+    """The file that was looked at, to read: OSError where it cannot be; an error of ours where another one has its name
+    now, or it was written to."""
+    with os.fdopen(os.open(delivery.path, _READ), "rb") as handle:
         _require_same(delivery, os.fstat(handle.fileno()))
         yield handle
         _require_same(delivery, os.fstat(handle.fileno()))
@@ -84,45 +101,23 @@ def printable(path: Path) -> str:
     return shown if shown.isprintable() else repr(shown)
 
 
-def _descriptor(path: Path) -> int:
-    try:
-        descriptor = os.open(path, _READ)
-    except OSError as error:
-        raise SourceError(
-            f"{printable(path)}: cannot be read ({os.strerror(error.errno or 0)}). Remove it from the inbox, or let "
-            f"the operator read it. {NOTHING}"
-        ) from None
-    try:
-        _require_regular(path, os.fstat(descriptor))
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _require_regular(path: Path, state: os.stat_result) -> None:
+def _problem(state: os.stat_result) -> Reason | None:
     if not stat.S_ISREG(state.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(state.st_mode), "something else")
-        raise SourceError(
-            f"{printable(path)}: is {kind}, and reports are read from regular files only, without following links. "
-            f"Remove it from the inbox. {NOTHING}"
-        )
-    if state.st_size > MOST_BYTES:
-        raise SourceError(
-            f"{printable(path)}: has {state.st_size:,} bytes; a file of reports has at most {MOST_BYTES:,}. "
-            f"Cut it into smaller ones. {NOTHING}"
-        )
+        return Reason.IRREGULAR
+    return Reason.LARGE if state.st_size > MOST_BYTES else None
 
 
 def _require_same(delivery: Delivery, state: os.stat_result) -> None:
-    if _identity(state) != delivery.identity:
+    if identity(state) != delivery.identity:
         raise SourceError(
-            f"{printable(delivery.path)}: was changed while it was read. Let clients deliver elsewhere until the "
-            f"release is done, then run it again. {NOTHING}"
+            "was changed while it was read",
+            Outcome.NOTHING_PUBLISHED,
+            file=printable(delivery.path),
+            remedy="Let clients deliver elsewhere until the release is done, then run it again.",
         )
 
 
-def _identity(state: os.stat_result) -> tuple[int, ...]:
+def identity(state: os.stat_result) -> tuple[int, ...]:
     """Which file, and which content: the change time is not the owner's to set."""
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 

@@ -1,30 +1,31 @@
-"""Ingest: source file to vault. Cells become positions in the declared domains; nothing else of them is kept."""
+"""Ingest: sources to vault. Cells become positions in the declared domains; nothing else of them is kept."""
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
-from pldp.errors import HomeError, SourceError
+from pldp.errors import HomeError, Outcome, SourceError
 from pldp.questions.plan import Plan
+from pldp.questions.received import Received
 from pldp.spec.runner import Runner
+from pldp.tasks.buckets import bring_together, users_in
 from pldp.tasks.durable import delete_folder
-from pldp.tasks.leftout import FileRead, Reasons, rejected
+from pldp.tasks.holdings import Holdings
+from pldp.tasks.leftout import FileRead, account_strangers
 from pldp.tasks.partitions import cells_within, rows_in
-from pldp.tasks.people import BUCKET, NOTHING, People
-from pldp.tasks.pieces import Layout, Sorted, pieces_of, rows_of, sort_pieces
-from pldp.tasks.positions import EMPTY, UNDECLARED
-from pldp.tasks.query import FULL, connect, connect_scratch, pattern, says_full, statement, text
+from pldp.tasks.people import People
+from pldp.tasks.pieces import Dealt, Keys, Layout
+from pldp.tasks.query import connect, connect_scratch, pattern, statement, text
 from pldp.tasks.run import Run
-from pldp.tasks.source import described_people
+from pldp.tasks.shares import by_table, count_share, deal_share, keep_keys, partitions_of, shares_of
+from pldp.tasks.source import described
 from pldp.tasks.specfile import SpecFile
-from pldp.tasks.stage import stage
-from pldp.tasks.textfile import TextFile
+from pldp.tasks.stage import spread, stage
 
 PARTITION_CELLS = 1 << 24
 """Partitions are sized by cells (users × values), so memory depends on neither. A stated memory takes its place."""
@@ -36,6 +37,13 @@ class Ingested:
 
     n_users: int
     partitions: int
+    received: Received | None = None
+    """What clients sent, where there is no vault."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """As the vault notes that it is complete."""
+        return {"n_users": self.n_users, "partitions": self.partitions}
 
 
 @stage()
@@ -47,7 +55,7 @@ def ingest(run: Run, file: SpecFile) -> Ingested:
     refuse_second_draw(run)
     discard(run.vault)
     try:
-        return _fill(run, described_people(file), file.spec.runner)
+        return _fill(run, file)
     except BaseException:
         # The corrected source is another release, so nobody would come back for this half.
         discard(run.vault)
@@ -67,8 +75,10 @@ def discard(vault: Path) -> None:
         reason = delete_folder(folder)
         if reason is not None:
             raise HomeError(
-                f"{folder}: what was read of the source could not be deleted ({reason}). Delete the folder yourself, "
-                "then run the same command again. Nothing was drawn or published."
+                f"what was read of the source could not be deleted ({reason})",
+                Outcome.NOTHING_DRAWN,
+                file=folder,
+                remedy="Delete the folder yourself, then run the same command again.",
             )
 
 
@@ -79,9 +89,11 @@ def refuse_second_draw(run: Run) -> None:
     """
     if run.seed is None and any(run.reports.rglob("*.parquet")):
         raise HomeError(
-            f"{run.reports}: reports of release {run.release_id} were drawn, but its vault is gone or cannot be "
-            "opened, so it cannot be completed. Give another --slot for a new release, which spends again. "
-            "Nothing was published."
+            f"reports of release {run.release_id} were drawn, but its vault is gone or cannot be opened, so it cannot "
+            "be completed",
+            Outcome.NOTHING_PUBLISHED,
+            file=run.reports,
+            remedy="Give another --slot for a new release, which spends again.",
         )
 
 
@@ -94,95 +106,75 @@ def complete(vault: Path) -> Ingested | None:
             row = connection.execute(statement("19_ingest_found")).fetchone()
     except duckdb.Error:  # killed before its last table, or before it was a database at all
         return None
-    return None if row is None else Ingested(*map(int, row))
+    return None if row is None else Ingested(int(row[0]), int(row[1]))
 
 
-def _fill(run: Run, people: People, runner: Runner) -> Ingested:
+def _fill(run: Run, file: SpecFile) -> Ingested:
+    tables, runner = described(file), file.spec.runner
     # The keys only order rows and assign levels inside the vault; they are forgotten with this call.
-    key = run.stream("key").copy(4).tobytes().hex()
-    level_key = run.stream("levels").copy(4).tobytes().hex() if people.assigned else None
-    records = people.file.records_with(people.columns)
-    layout = Layout.of(n_partitions(records, run.plan, runner), records)
-    reasons = _read(run, people, (key, level_key), layout)
-    n_users, nameless = (sum(rows) for rows in _rows(run, layout))
+    drawn = any(isinstance(table, People) and table.assigned for table in tables)
+    keys = Keys(*(run.stream(name).copy(4).tobytes().hex() for name in ("key", "levels")[: 1 + drawn]))
+    files = [one for table in tables for one in table.dealt]
+    shares = shares_of(files)
+    keep_keys(run, keys)
+    records = by_table(shares, spread("ingest", [(count_share, run, file, share) for share in shares]))
+    n_rows, phases = sum(records.values()), run.plan.phases
+    # A table of people has as many users as rows; otherwise they are counted when their rows are dealt.
+    alone = len(files) == 1 and isinstance(tables[0], People)
+    layout = Layout.of(n_partitions(n_rows, run.plan, runner) if alone else 1, n_rows, phases)
+    read = by_table(shares, spread("ingest", [(deal_share, run, file, share, layout, not alone) for share in shares]))
+    dealt = {name: share.dealt for name, share in read.items()}
     with connect(run.vault) as vault:
         vault.execute(statement("12_ingest_quarantine"))
         vault.execute(statement("12_ingest_unstated"))
-        read = FileRead(people.file, people.most_left_out, records, *reasons)
-        read.account(vault, n_users + nameless, nameless)
-        if n_users == 0:
-            raise SourceError(
-                f"{people.file.path}: no readable row with a user. Check source and its columns. {NOTHING}"
+        for one in files:
+            seen = dealt[one.name]
+            account = FileRead(
+                one.file, one.most_left_out, records[one.name], read[one.name].rejected, read[one.name].reasons
             )
-        found = Ingested(n_users, layout.partitions)
-        seen = _deal(run, layout)
-        _note_unstated(people, vault, seen)
-        if seen.unplaced or seen.twice:
-            _refuse(run, people, key, seen)
-        if seen.rows != n_users or rows_in(run, layout.partitions) != n_users:
+            account.account(vault, seen.rows + seen.nameless, seen.nameless)
+        if not any(seen.rows for seen in dealt.values()):
+            name = files[0].file.name
+            raise SourceError(
+                "no readable row with a user",
+                Outcome.NOTHING_PERTURBED,
+                file=name,
+                remedy="Check source and its columns.",
+            )
+        for table in tables:
+            _look(run, table, vault, [dealt[one.name] for one in table.dealt])
+        types = {name: seen.records for name, seen in dealt.items()}
+        if not alone:
+            layout = layout.holding(n_partitions(users_in(run, types, layout), run.plan, runner), phases)
+        together = bring_together(run, partitions_of(run, file, types, layout))
+        for one in files:
+            account_strangers(
+                vault, one.file, one.most_left_out, records[one.name], together.strangers.get(one.name, 0)
+            )
+        for table, of_users in zip(tables, together.seen, strict=True):
+            with _again(run, table) as scratch:
+                table.refuse_users(scratch, keys, of_users)
+        found = Ingested(together.n_users, layout.partitions)
+        if rows_in(run, found.partitions) != found.n_users:
             raise ValueError("the partitions do not hold everybody")
         run.require_unchanged()
-        files = pattern(run.partition_file(0).parent, "*.parquet")
-        vault.execute(statement("19_ingest_people", files=text(files)))
-        vault.execute(statement("19_ingest_done"), vars(found))
+        partitions = pattern(run.partition_file(0).parent, "*.parquet")
+        vault.execute(statement("19_ingest_people", files=text(partitions)))
+        vault.execute(statement("19_ingest_done"), found.counts)
     return found
 
 
-def _read(run: Run, people: People, keys: tuple[str, str | None], layout: Layout) -> tuple[int, Reasons]:
-    """Write the pieces, in one pass over the source; how many of its rows do not parse, and why."""
-    folder = pieces_of(run)
-    folder.mkdir(mode=0o700)
-    # Rows without an id are told apart by their places, which only an ordered pass knows.
-    with connect_scratch(run.vault.parent, len(people.columns), ordered=people.user is None) as scratch:
-        with _guarded(people.file):
-            rows = people.pieces(scratch, *keys, layout.buckets)
-            rows.write_parquet(str(folder), compression="uncompressed", partition_by=[BUCKET])
-        return rejected(scratch, people.file)
-
-
-def _rows(run: Run, layout: Layout) -> tuple[list[int], list[int]]:
-    """How many rows the buckets of users hold, and those of rows without one, by the pieces."""
-    counts = [rows_of(pieces_of(run), bucket) for bucket in range(layout.buckets + 1)]
-    return counts[:-1], counts[-1:]
-
-
-def _deal(run: Run, layout: Layout) -> Sorted:
-    return sort_pieces(run, layout, UNDECLARED + 1)
-
-
-def _note_unstated(people: People, vault: duckdb.DuckDBPyConnection, seen: Sorted) -> None:
-    for choice, counts in zip(people.choices, seen.unstated, strict=True):
-        for reason in (EMPTY, UNDECLARED):
-            counted = {"column": choice.column, "reason": reason, "n": counts[reason]}
-            vault.execute(statement("12_ingest_unstated_rows"), {**counted, "becomes": people.unstated})
+def _look(run: Run, table: People | Holdings, vault: duckdb.DuckDBPyConnection, dealt: Sequence[Dealt]) -> None:
+    """Note what a table's choices count as that are not stated, and refuse one with rows that break a rule."""
+    for column, reason, n, becomes in table.unstated_cells(dealt):
+        counted = {"column": column, "reason": reason, "n": n, "becomes": becomes}
+        vault.execute(statement("12_ingest_unstated_rows"), counted)
+    with _again(run, table) as scratch:
+        table.refuse_rows(scratch, dealt)
 
 
 @contextmanager
-def _guarded(file: TextFile) -> Iterator[None]:
-    """The database's own message quotes rows, so it is not even kept as a cause."""
-    try:
-        yield
-        return
-    except duckdb.Error as error:
-        if says_full(error):  # the vault's fault, not the source's
-            raise OSError(errno.ENOSPC, FULL) from None
-        too_long = "Out of Memory" in str(error)
-    if too_long:
-        raise SourceError(
-            f"{file.path}: has cells too long to be read in little memory. Shorten those of the columns that the "
-            f"spec names, or cut the file into smaller row groups. {NOTHING}"
-        )
-    raise file.unreadable()
-
-
-def _refuse(run: Run, people: People, key: str, seen: Sorted) -> None:
-    """The source is looked at again, in its own order, to say where; two rows with one key are one user's, but for a
-    chance of 2^-64 a pair, so their ids are compared."""
-    with connect_scratch(run.vault.parent, len(people.columns)) as scratch:
-        if seen.unplaced:
-            raise people.undeclared(scratch)
-        if people.same_user(scratch, key, seen.twice):
-            raise SourceError(
-                f"{people.file.path}, column {people.user}: a user id stands in more than one row, and "
-                f"such a user would spend twice. Keep one row a user. {NOTHING}"
-            )
+def _again(run: Run, table: People | Holdings) -> Iterator[duckdb.DuckDBPyConnection]:
+    """For a second look at a source, in its own order, to say where something stands."""
+    with connect_scratch(run.vault.parent, len(table.dealt[0].columns)) as scratch:
+        yield scratch

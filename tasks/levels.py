@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pldp.errors import RequestError
+from pldp.errors import Outcome, RequestError
 from pldp.estimate.distributions import norm
 from pldp.questions.items.levels import Scale
 from pldp.tasks.home import Home
 from pldp.tasks.results import read_release
-
-NOTHING = "Nothing was changed."
 
 
 @dataclass(frozen=True)
@@ -48,23 +46,31 @@ def levels_of(
     found = read_release(home, wanted)
     means, quantiles = found.tables["means"], found.tables["quantiles"]
     if means.is_empty():
-        raise RequestError(f"{found.release_id}: has no means. Scores are attributes of kind: number. {NOTHING}")
+        raise RequestError(
+            f"Release {found.release_id} has no means",
+            Outcome.NOTHING_CHANGED,
+            remedy="Scores are attributes of kind: number.",
+        )
     bounds = set(zip(means["lower"], means["upper"], strict=True))
     if len(bounds) > 1:
-        raise RequestError(f"{found.release_id}: scores must all have the same bounds, to be compared. {NOTHING}")
+        raise RequestError(
+            f"The scores of release {found.release_id} must all have the same bounds, to be compared",
+            Outcome.NOTHING_CHANGED,
+        )
     low, high = bounds.pop()
     try:
         scale = Scale(low, high, tuple(cuts)) if cuts else Scale.equal(low, high, n_levels or 2)
     except ValueError as error:
-        raise RequestError(f"{found.release_id}: {error}. {NOTHING}") from None
+        raise RequestError.broken(error, Outcome.NOTHING_CHANGED) from None
     scores = means.select(item="attribute", score="mean", standard_error="standard_error")
     if median:
         halves = quantiles.filter(pl.col("probability") == 0.5)
         missing = set(scores["item"]) - set(halves["attribute"])
         if missing:
             raise RequestError(
-                f"{found.release_id}: has no median of {', '.join(sorted(missing))}. Ask for quantiles: [0.5] there, "
-                f"or leave out --median. {NOTHING}"
+                f"Release {found.release_id} has no median of {', '.join(sorted(missing))}",
+                Outcome.NOTHING_CHANGED,
+                remedy="Ask for quantiles: [0.5] there, or leave out --median.",
             )
         scores = halves.select(item="attribute", score="quantile", standard_error="standard_error")
     spent = {str(entry["release_id"]): float(entry["budget"]) for entry in Home(home).spends()}

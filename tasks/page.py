@@ -18,12 +18,13 @@ from typing import Any
 import jinja2
 import yaml
 
-from pldp.errors import PldpError, StageFailed
+from pldp.errors import Outcome, PldpError, StageFailed
 from pldp.page import words
 from pldp.page.blocks import Section
 from pldp.page.published import Published, Row
 from pldp.questions.pages import KIND_PAGES
-from pldp.tasks.home import Home, open_folder, replace
+from pldp.tasks.drafts import replace
+from pldp.tasks.home import Home, open_folder
 from pldp.tasks.html import block_html, section_html
 from pldp.tasks.results import PublishedRelease, read_release
 from pldp.tasks.trends import read_index
@@ -49,8 +50,10 @@ def build_page(home: Path, wanted: str) -> Path:
     except Exception as error:
         reason = type(error).__name__
     raise StageFailed(
-        f"{path}: the page could not be built ({reason}). Results are as they were; "
-        f"`pldp page {release.release_id} --home {home}` builds it again."
+        f"the page could not be built ({reason})",
+        Outcome.AS_BEFORE,
+        file=path,
+        remedy=f"`pldp page {release.release_id} --home {home}` builds it again.",
     )
 
 

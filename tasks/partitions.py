@@ -25,8 +25,6 @@ IDLE_WORKER, IDLE = 384 * 10**6, 720 * 10**6
 
 LEAST_CELLS, MOST_CELLS = 1 << 20, 1 << 27
 
-_KEYS = 1 << 64
-
 
 def cells_within(runner: Runner, default: int) -> int:
     """Cells of a partition, by the memory that the runner's processes may hold; the default where nothing is said."""
@@ -34,12 +32,6 @@ def cells_within(runner: Runner, default: int) -> int:
         return default
     idle, at_once = (IDLE_WORKER, 1) if runner.dask is not None else (IDLE, os.cpu_count() or 1)
     return min(max((runner.memory - idle) // at_once // BYTES_A_CELL, LEAST_CELLS), MOST_CELLS)
-
-
-def key_range(partition: int, partitions: int) -> dict[str, int]:
-    """The keys of a partition: an equal slice of all hashes, so nobody needs a list of its users."""
-    first, after = (_KEYS * i // partitions for i in (partition, partition + 1))
-    return {"first": first, "last": after - 1}
 
 
 def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
@@ -50,7 +42,10 @@ def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Sc
     path.parent.mkdir(exist_ok=True, mode=0o700)
     rows = 0
     with path.open("wb") as handle:
-        with pq.ParquetWriter(handle, schema, compression="none", write_statistics=False) as writer:
+        # Nothing is packed: the file is read a few times and deleted, and packing takes as long as sorting.
+        with pq.ParquetWriter(
+            handle, schema, compression="none", write_statistics=False, use_dictionary=False
+        ) as writer:
             for batch in batches:
                 writer.write_batch(batch)
                 rows += len(batch)

@@ -1,70 +1,50 @@
-"""A table of people, described: which cells are read, by which rules they become positions, and what the vault keeps.
-
-The description is neutral: whatever asks for cells of one row per person says so with it (tasks/source.py does it for
-histograms and numbers), and one ingest reads it.
-"""
+"""A table of people as the database reads it: cells become positions, and what is wrong with them is told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 
 import duckdb
+import pyarrow as pa
 from duckdb import CaseExpression as Case
 from duckdb import ConstantExpression as Constant
 from duckdb import Expression
 from duckdb import FunctionExpression as Function
 
-from pldp.errors import SourceError
-from pldp.questions.cells import NO_MISSING, Choice, Declared, Importance, Product, Single
-from pldp.tasks.pieces import SORT_KEY, UNSTATED
-from pldp.tasks.positions import Positions, column, combine, matters, place, unstated
+from pldp.errors import Outcome, Problem, SourceError
+from pldp.questions.cells import NO_MISSING, Choice, Declared, Importance
+from pldp.questions.source import Cell, Field, PeopleTable
+from pldp.tasks.buckets import Bucket, Seen
+from pldp.tasks.pieces import COUNTED, KEYS, SORT_KEY, Dealt, Keys, key_columns, sort_key
+from pldp.tasks.positions import EMPTY, UNDECLARED, Positions, column, combine, matters, place, unstated
 from pldp.tasks.query import over, statement
-from pldp.tasks.textfile import USER, TextFile
-
-NOTHING = "Nothing was perturbed."
-BUCKET = "bucket"
+from pldp.tasks.sources.source import USER, Source
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A column of the source and the rule of its cells. `name` is what the spec calls it."""
+@dataclass(frozen=True, kw_only=True)
+class People(PeopleTable):
+    """A table of people and the file that it lies in."""
 
-    name: str
-    column: str
-    rule: Single | Importance
+    file: Source
+    name: str = "people"
+    """Where its pieces lie."""
 
+    @property
+    def most_left_out(self) -> Fraction:
+        return self.source.max_left_out
 
-@dataclass(frozen=True)
-class Field:
-    """A column of the vault, made of the positions of cells (`parts`, by their place), by a product if of several."""
+    @property
+    def dealt(self) -> tuple[People]:
+        """Its files whose rows are dealt."""
+        return (self,)
 
-    name: str
-    type: str
-    parts: tuple[int, ...]
-    rule: Product | None = None
-
-
-@dataclass(frozen=True)
-class People:
-    """One row per person. A level of several choices is the strictest of them, the first in the plan."""
-
-    file: TextFile
-    user: str | None
-    """The column of user ids; None where every row is a person of its own."""
-    cells: tuple[Cell, ...]
-    fields: tuple[Field, ...]
-    weights: tuple[Cell, ...] = ()
-    choices: tuple[Cell, ...] = ()
-    levels: tuple[tuple[int, ...], ...] = ((),)
-    """For every level column of the vault the choices that rule it; of none, everybody has the first level."""
-    assigned: tuple[int, ...] = ()
-    """Where levels are drawn instead: uniform 64-bit numbers below the first have the first level, and so on."""
-    unstated: str = ""
-    """The level that a choice counts as which is empty or not declared."""
-    most_left_out: Fraction = Fraction(1, 100)
+    @property
+    def ordered(self) -> bool:
+        """Rows without an id are told apart by their places, which only an ordered pass knows."""
+        return self.user is None
 
     @property
     def read(self) -> tuple[Cell, ...]:
@@ -91,27 +71,53 @@ class People:
         codes = [rules.raw(self.read[i].rule, column(f"cell_{i}")).alias(f"raw_{i}") for i in wanted]
         return texts.select(*kept, *(column(name) for name in named), *codes)
 
-    def pieces(
-        self, connection: duckdb.DuckDBPyConnection, key: str, level_key: str | None, buckets: int
-    ) -> duckdb.DuckDBPyRelation:
-        """Rows as they are dealt: the key, the vault's columns, why choices are not stated, and the bucket."""
-        levels = [self._level(ruled, level_key) for ruled in self.levels]
+    def pieces(self, connection: duckdb.DuckDBPyConnection, keys: Keys, *, twins: bool) -> duckdb.DuckDBPyRelation:
+        """Rows as they are dealt: the key, the vault's columns, and why choices are not stated."""
+        levels = [self._level(ruled, keys.levels) for ruled in self.levels]
         why = [unstated(*self._cell(i)) for i in self._places(self.choices)]
-        rows = self.raw(connection).select(
-            sort_key(key, column(USER)).alias(SORT_KEY),
+        return self.raw(connection).select(
+            *key_columns(keys, column(USER), twins=twins),
             *(self._field(field).cast(field.type).alias(field.name) for field in self.fields),
             *(self._weight(i).alias(f"weight_{at}") for at, i in enumerate(self._places(self.weights))),
             *(level.cast("UTINYINT").alias(f"level_{i}") for i, level in enumerate(levels)),
-            *(reason.alias(f"{UNSTATED}{i}") for i, reason in enumerate(why)),
+            *(reason.alias(f"{COUNTED}{i}") for i, reason in enumerate(why)),
         )
-        names = [column(name) for name in rows.columns]
-        bucket = Case(column(SORT_KEY).isnull(), Constant(buckets)).otherwise(column(SORT_KEY) % Constant(buckets))
-        return rows.select(*names, bucket.cast("UINTEGER").alias(BUCKET))
 
-    def same_user(self, connection: duckdb.DuckDBPyConnection, key: str, keys: Sequence[int]) -> int:
+    def settle(self, bucket: Bucket) -> tuple[Mapping[str, pa.Array], Seen]:
+        """The bucket's people, in the order of their keys, and keys that stand in two rows."""
+        rows, twice = bucket.one_each(self.name)
+        kept = [name for name in rows.dtype.names or () if name not in KEYS]
+        if len(rows) != bucket.n_users:  # beside other tables, where both halves of the hash say that it is one user
+            return {}, Seen(frozenset({Problem.at("a user stands in two rows", file=self.file.name)}), twice)
+        return {name: pa.array(rows[name].copy()) for name in kept}, Seen(twice=twice)
+
+    def unstated_cells(self, dealt: Sequence[Dealt]) -> Iterator[tuple[str, int, int, str]]:
+        """Columns of choices with how many cells state none for which reason, and what these count as."""
+        for choice, counts in zip(self.choices, dealt[0].counted, strict=True):
+            for reason in (EMPTY, UNDECLARED):
+                yield choice.column, reason, counts[reason], self.unstated
+
+    def refuse_rows(self, connection: duckdb.DuckDBPyConnection, dealt: Sequence[Dealt]) -> None:
+        """The source is looked at again, in its own order, to say where a cell has no position."""
+        if dealt[0].unplaced:
+            raise self.undeclared(connection)
+
+    def refuse_users(self, connection: duckdb.DuckDBPyConnection, keys: Keys, seen: Seen) -> None:
+        """Two rows with one key are one user's, but for a chance of 2^-64 a pair, so their ids are compared."""
+        if seen.twice and self.same_user(connection, keys, seen.twice):
+            raise SourceError(
+                "a user id stands in more than one row, and such a user would spend twice",
+                Outcome.NOTHING_PERTURBED,
+                file=self.file.name,
+                column=self.user,
+                remedy="Keep one row a user.",
+            )
+
+    def same_user(self, connection: duckdb.DuckDBPyConnection, keys: Keys, twice: Sequence[int]) -> int:
         """How many rows too many there are of users with these keys, by their ids; two users may share a key."""
-        wanted = column(SORT_KEY).isin(*(Constant(each).cast("UBIGINT") for each in keys))
-        rows = self.raw(connection, ()).select(column(USER), sort_key(key, column(USER)).alias(SORT_KEY)).filter(wanted)
+        wanted = column(SORT_KEY).isin(*(Constant(each).cast("UBIGINT") for each in twice))
+        users = self.raw(connection, ()).select(column(USER), sort_key(keys.order, column(USER)).alias(SORT_KEY))
+        rows = users.filter(wanted)
         return int(over(rows, "rows", statement("13_ingest_same_user")).fetchall()[0][0])
 
     def undeclared(self, connection: duckdb.DuckDBPyConnection) -> SourceError:
@@ -125,10 +131,9 @@ class People:
             raise ValueError("a cell without a position was read, and is not found again")
         _, row, *positions = found[0]
         cell, at = next((cell, at) for cell, at in zip(self.cells, positions, strict=True) if at < 0)
-        return SourceError(
-            f"{self.file.place(row)}, column {cell.column}: the cell {fault(cell, at)} to attribute {cell.name}. "
-            f"{NOTHING}"
-        )
+        file, row = self.file.place(row)
+        rule = f"the cell {fault(cell, at)} to attribute {cell.name}"
+        return SourceError(rule, Outcome.NOTHING_PERTURBED, file=file, row=row, column=cell.column)
 
     def placed(self, i: int, *, faults: bool = False) -> Expression:
         """The position of a cell of `cells` or `choices`, over the rows of `raw`."""
@@ -162,11 +167,6 @@ class People:
         """Where weights or choices stand among all cells."""
         first = len(self.cells) if cells is self.weights else len(self.cells) + len(self.weights)
         return range(first, first + len(cells))
-
-
-def sort_key(key: str, user: Expression) -> Expression:
-    """A keyed hash of the user id, of which the order of rows and who is in which partition follow; null of nobody."""
-    return Function(">>", Function("md5_number", Function("||", Constant(key), user)), Constant(64)).cast("UBIGINT")
 
 
 def fault(cell: Cell, at: int) -> str:

@@ -1,38 +1,52 @@
-"""Pieces: what the one pass over the source writes, and how they become partitions.
+"""Pieces: what the one pass over a source writes, dealt to buckets by a keyed hash of the user id.
 
-A row goes to the bucket of its key, in the order in which the source is read. A bucket is small enough to be sorted in
-memory; sorted by its keys, which then are dropped, it is cut into partitions, and its pieces are deleted. So rows of a
-partition stand in an order that says nothing of the source's, and nothing is stored twice.
+A row goes to the bucket of its key, in the order in which the source is read: its numbers, one after another, are
+appended to the bucket's file. Every table of a source has pieces of its own, and so may every part of a table that
+another process reads: what lies in a bucket does not depend on who wrote it.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
+from duckdb import ConstantExpression as Constant
+from duckdb import Expression
+from duckdb import FunctionExpression as Function
 from numpy.typing import NDArray
 
-from pldp.tasks.partitions import write_partition
 from pldp.tasks.run import Run
 
-SORT_KEY, UNSTATED, WEIGHT = "sort_key", "unstated_", "weight_"
-"""Columns of pieces: the key; why a choice is not stated, which is counted and dropped; a weight."""
+SORT_KEY, TWIN, COUNTED, WEIGHT = "sort_key", "twin", "counted_", "weight_"
+"""Columns of pieces: the key, and the hash's other half; what is counted and dropped, such as why a choice is not
+stated; a weight."""
+KEYS = (SORT_KEY, TWIN)
+REASONS = 3
+"""Values of a column that is counted: 0 where there is nothing to tell."""
 
 BUCKETS = 64
 FEW_ROWS, BUCKET_ROWS = 1 << 20, 1 << 21
 """More rows than few are dealt to so many buckets, in little memory each; more than they hold, to more of them."""
 
-AT_ONCE = 2
-"""Buckets that are sorted at a time."""
+_HALF = (1 << 64) - 1
 
-SHOWN_KEYS = 1000
-"""Keys of two rows that are looked at again: hardly ever is one of them of two users."""
+Records = NDArray[Any]
+"""Rows of a piece: the key, then the vault's columns."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Secrets of one ingest, forgotten with it: they order rows, and draw levels where the spec has them drawn."""
+
+    order: str
+    levels: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,96 +57,122 @@ class Layout:
     cuts: int
 
     @classmethod
-    def of(cls, partitions: int, rows: int) -> Layout:
-        """At least so many partitions for so many rows."""
+    def of(cls, partitions: int, rows: int, phases: int = 1) -> Layout:
+        """At least so many partitions for so many rows, a multiple of the phases."""
         buckets = min(partitions, BUCKETS) if rows <= FEW_ROWS else max(BUCKETS, -(-rows // BUCKET_ROWS))
-        return cls(buckets, -(-partitions // buckets))
+        return cls(buckets, 1).holding(partitions, phases)
+
+    def holding(self, partitions: int, phases: int = 1) -> Layout:
+        """The same buckets, cut into at least so many partitions."""
+        cuts = -(-partitions // self.buckets)
+        while self.buckets * cuts % phases:
+            cuts += 1
+        return Layout(self.buckets, cuts)
 
     @property
     def partitions(self) -> int:
         return self.buckets * self.cuts
 
+    def slices(self, rows: int) -> Iterator[slice]:
+        """A bucket's rows, cut."""
+        for i in range(self.cuts):
+            yield slice(rows * i // self.cuts, rows * (i + 1) // self.cuts)
+
 
 @dataclass(frozen=True)
-class Sorted:
-    """What was seen of a bucket, or of all."""
+class Dealt:
+    """What was seen of a table in the one pass over it."""
 
+    records: np.dtype[Any]
     rows: int
+    nameless: int
+    """Rows of no user, which are in no piece."""
     unplaced: bool
-    """Whether a cell has no position."""
-    twice: tuple[int, ...]
-    """Keys that stand in two rows, the first few."""
-    unstated: tuple[tuple[int, ...], ...]
-    """For every column of choices, how many cells have which reason."""
+    """Whether a cell of a user has no position."""
+    counted: tuple[tuple[int, ...], ...]
+    """For every column that is counted, how many users' rows have which value."""
+
+    def __add__(self, other: Dealt) -> Dealt:
+        """Of two parts of a table."""
+        counted = (tuple(map(sum, zip(*both, strict=True))) for both in zip(self.counted, other.counted, strict=True))
+        return Dealt(
+            self.records,
+            self.rows + other.rows,
+            self.nameless + other.nameless,
+            self.unplaced or other.unplaced,
+            tuple(counted),
+        )
 
 
 def pieces_of(run: Run) -> Path:
     return run.vault.with_name("pieces")
 
 
-def rows_of(pieces: Path, bucket: int) -> int:
-    """How many rows a bucket's pieces hold, by what they say of themselves."""
-    return sum(int(pq.read_metadata(path).num_rows) for path in _files(pieces, bucket))
+def deal_rows(folder: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], buckets: int) -> Dealt:
+    """Append every row of a user to the piece of its bucket; `batches` have the columns of `schema`, the key first.
 
-
-def sort_pieces(run: Run, layout: Layout, reasons: int) -> Sorted:
-    """Write the partitions of all buckets and delete their pieces; what was seen on the way.
-
-    A bucket with a cell without a position is not written: the source is going to be refused. `reasons` is how many
-    reasons there are why a choice is not stated.
+    A cell without a position counts as the first: the source is going to be refused. One batch is dealt while the next
+    is read. Nothing else is needed than a folder and rows: any process may deal a part of a source.
     """
-    pieces = pieces_of(run)
-    schema = next(pq.read_schema(path) for i in range(layout.buckets) for path in _files(pieces, i))
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        seen = list(pool.map(lambda i: _sort(run, schema, layout, i, reasons), range(layout.buckets)))
-    shutil.rmtree(pieces)
-    by_bucket = [one.unstated for one in seen]
-    return Sorted(
-        rows=sum(one.rows for one in seen),
-        unplaced=any(one.unplaced for one in seen),
-        twice=tuple(key for one in seen for key in one.twice)[:SHOWN_KEYS],
-        unstated=tuple(tuple(map(sum, zip(*column, strict=True))) for column in zip(*by_bucket, strict=True)),
-    )
+    folder.mkdir(mode=0o700, parents=True)
+    counted = [name for name in schema.names if name.startswith(COUNTED)]
+    records = np.dtype([(f.name, f.type.to_pandas_dtype()) for f in schema if f.name not in counted])
+    rows = nameless = 0
+    unplaced = False
+    seen = np.zeros((len(counted), REASONS), dtype=np.int64)
+    with ExitStack() as stack:
+        files = [stack.enter_context((folder / str(bucket)).open("wb")) for bucket in range(buckets)]
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        dealing: Future[None] | None = None
+        for batch in batches:
+            keys = batch.column(SORT_KEY)
+            named = batch if not keys.null_count else batch.filter(pc.is_valid(keys))
+            rows, nameless = rows + len(named), nameless + keys.null_count
+            unplaced = unplaced or any(column.null_count for column in named.columns)
+            for counts, name in zip(seen, counted, strict=True):
+                counts += np.bincount(named.column(name), minlength=REASONS)
+            if dealing is not None:
+                dealing.result()
+            dealing = pool.submit(_deal, named, records, files)
+        if dealing is not None:
+            dealing.result()
+    return Dealt(records, rows, nameless, unplaced, tuple(tuple(map(int, counts)) for counts in seen))
 
 
-def _sort(run: Run, schema: pa.Schema, layout: Layout, bucket: int, reasons: int) -> Sorted:
-    pieces = pieces_of(run)
-    table = pa.concat_tables([schema.empty_table(), *(_read(path) for path in _files(pieces, bucket))])
-    keys = table.column(SORT_KEY).to_numpy()
-    order = np.argsort(keys)
-    keys = keys[order]
-    kept = [name for name in schema.names if name != SORT_KEY and not name.startswith(UNSTATED)]
-    unplaced = any(table.column(name).null_count for name in kept)
-    if not unplaced:
-        _cut(run, table.select(kept), order, layout, bucket)
-    for path in _files(pieces, bucket):
-        path.unlink()
-    why = [table.column(name).to_numpy() for name in schema.names if name.startswith(UNSTATED)]
-    return Sorted(
-        rows=len(keys),
-        unplaced=unplaced,
-        twice=tuple(keys[1:][keys[1:] == keys[:-1]][:SHOWN_KEYS].tolist()),
-        unstated=tuple(tuple(np.bincount(column, minlength=reasons).tolist()) for column in why),
-    )
+def _deal(batch: pa.RecordBatch, records: np.dtype[Any], files: Sequence[IO[bytes]]) -> None:
+    rows = np.empty(len(batch), dtype=records)
+    for name in records.names or ():
+        column = batch.column(name)
+        rows[name] = (column.fill_null(0) if column.null_count else column).to_numpy()
+    # Sorting whole numbers of 16 bits takes one step per row, and keeps those of a bucket together.
+    bucket = (rows[SORT_KEY] % np.uint64(len(files))).astype(np.uint16)
+    rows = np.take(rows, np.argsort(bucket, kind="stable"))  # indexing records is ten times slower
+    ends = np.cumsum(np.bincount(bucket, minlength=len(files)))
+    for file, start, end in zip(files, [0, *ends[:-1]], ends, strict=True):
+        file.write(rows[start:end].data)
 
 
-def _cut(run: Run, table: pa.Table, order: NDArray[np.intp], layout: Layout, bucket: int) -> None:
-    """One column at a time, so that little is held twice."""
-    columns = {name: table.column(name).to_numpy()[order] for name in table.column_names}
-    for i, own in enumerate(_slices(len(order), layout.cuts)):
-        cut = pa.table({name: column[own] for name, column in columns.items()}, schema=table.schema)
-        write_partition(run.partition_file(bucket * layout.cuts + i), cut.to_batches(), table.schema)
+def read_piece(folder: Path, records: np.dtype[Any], bucket: int) -> Records:
+    """A table's rows of a bucket, whoever dealt them."""
+    parts = sorted(folder.iterdir(), key=lambda part: int(part.name))
+    return np.concatenate([np.fromfile(part / str(bucket), dtype=records) for part in parts])
 
 
-def _slices(rows: int, cuts: int) -> Iterator[slice]:
-    for i in range(cuts):
-        yield slice(rows * i // cuts, rows * (i + 1) // cuts)
+def delete_piece(folder: Path, bucket: int) -> None:
+    for part in folder.iterdir():
+        (part / str(bucket)).unlink()
 
 
-def _files(pieces: Path, bucket: int) -> Sequence[Path]:
-    return sorted((pieces / f"bucket={bucket}").glob("*.parquet"))
+def sort_key(key: str, user: Expression) -> Expression:
+    """A keyed hash of the user id, of which the order of rows and who is in which partition follow; null of nobody."""
+    return Function(">>", _hash(key, user), Constant(64)).cast("UBIGINT")
 
 
-def _read(path: Path) -> pa.Table:
-    with pq.ParquetFile(path) as file:
-        return file.read(use_threads=False)
+def key_columns(keys: Keys, user: Expression, *, twins: bool) -> list[Expression]:
+    """The key of a user, and the other half of the hash where two users of one key are to be told apart."""
+    other = Function("&", _hash(keys.order, user), Constant(_HALF).cast("UHUGEINT")).cast("UBIGINT")
+    return [sort_key(keys.order, user).alias(SORT_KEY), *([other.alias(TWIN)] if twins else [])]
+
+
+def _hash(key: str, user: Expression) -> Expression:
+    return Function("md5_number", Function("||", Constant(key), user))

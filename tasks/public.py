@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pldp.errors import SpecError
+from pldp.errors import Outcome, SpecError
 from pldp.questions.aggregates.spec import CatalogueFile
 from pldp.questions.items.spec import ItemList, Scores
+from pldp.questions.several import entries_of
 from pldp.questions.specs import AnySpec
 from pldp.spec.release import Reference
 from pldp.tasks.aggregates.catalogue import read_catalogue
@@ -32,8 +33,9 @@ READERS: dict[type, Reader] = {
 def read_public(spec: AnySpec, resolve: Callable[[str], Path]) -> dict[str, Any]:
     """What every public file of a spec holds, by the field that names it."""
     read: dict[str, Any] = {}
-    for field, table in spec.public_tables().items():
-        read[field] = READERS[type(table)](spec, table, resolve(str(table.path)), read)
+    for entry in entries_of(spec):
+        for field, table in entry.public_tables().items():
+            read[field] = READERS[type(table)](entry, table, resolve(str(table.path)), read)
     return read
 
 
@@ -45,5 +47,8 @@ def read_reference(path: Path) -> dict[tuple[str, str], float]:
     except (OSError, KeyError, ValueError, TypeError, csv.Error):  # a short row has None for a number
         pass
     raise SpecError(
-        f"{path}: combination.reference.path must be a CSV with columns attribute, value, frequency. Nothing was run."
+        "must be a CSV with columns attribute, value, frequency",
+        Outcome.NOTHING_RUN,
+        file=path,
+        field="combination.reference.path",
     )

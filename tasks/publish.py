@@ -15,13 +15,14 @@ import polars as pl
 
 from pldp import __version__
 from pldp.channels.exact import float_above
-from pldp.errors import HomeError
+from pldp.errors import HomeError, Outcome
 from pldp.privacy.statement import privacy_statement
 from pldp.tables.common import RELEASES, VALIDATIONS
 from pldp.tables.registry import published_table
 from pldp.tasks.contents import record_contents
+from pldp.tasks.drafts import commit, draft_of
 from pldp.tasks.durable import sync_folder
-from pldp.tasks.home import Home, commit, draft_of
+from pldp.tasks.home import Home
 from pldp.tasks.query import connect, connect_published, refuse_log, statement
 from pldp.tasks.run import Run
 from pldp.tasks.schema import insert_rows, prepare_tables
@@ -44,7 +45,7 @@ def publish(run: Run, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts
     A repeat finds the release there and changes nothing.
     """
     if run.evaluation:
-        raise HomeError("An evaluation knows the truth and cannot be published. Nothing was published.")
+        raise HomeError("An evaluation knows the truth and cannot be published", Outcome.NOTHING_PUBLISHED)
     home = run.home
     present = status_of(home, run.release_id)
     if present is not None:

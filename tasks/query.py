@@ -15,13 +15,13 @@ from pathlib import Path
 
 import duckdb
 
-from pldp.errors import HomeError
+from pldp.errors import HomeError, Outcome
 
 MEMORY, MEMORY_A_COLUMN = 64, 2
 """Megabytes a connection may hold before it spills beside its database: by columns, never by users."""
 
-MEMORY_DEALT, ROWS_DEALT = 160, 1 << 17
-"""Megabytes of one that deals rows to many files, and how many rows each of its threads holds before it writes them."""
+MEMORY_READ, AHEAD = 160, 8
+"""Megabytes of one that reads a source, and how many of them are rows that are ready before they are asked for."""
 
 FULL = os.strerror(errno.ENOSPC)
 
@@ -103,16 +103,16 @@ def connect_scratch(folder: Path, columns: int, *, ordered: bool = True) -> Iter
     connection = duckdb.connect(
         ":memory:",
         config={
-            "memory_limit": f"{MEMORY_DEALT + MEMORY_A_COLUMN * columns}MB",
+            "memory_limit": f"{MEMORY_READ + MEMORY_A_COLUMN * columns}MB",
             "temp_directory": str(folder / "spill"),
             "threads": "2",
-            "partitioned_write_flush_threshold": str(ROWS_DEALT),
             "preserve_insertion_order": str(ordered).lower(),
             **_ALONE,
         },
     )
     try:
         connection.execute("SET enable_progress_bar = false")
+        connection.execute(f"SET streaming_buffer_size = '{AHEAD}MB'")
         yield connection
     finally:
         connection.close()
@@ -150,10 +150,14 @@ def refuse_log(path: Path) -> None:
     logs = sorted(path.parent.glob(f"{glob.escape(path.name)}.wal*"))
     if logs:
         raise HomeError(
-            f"{logs[0]}: a write-ahead log stands beside the published results. No release leaves one: somebody wrote "
-            "to the results or tried to, and every reader would take it for part of them. Close whatever has them "
-            "open for writing, move the log away, and ask `pldp validate RELEASE` whether the results are those that "
-            "were published. Nothing was read."
+            "a write-ahead log stands beside the published results",
+            Outcome.NOTHING_READ,
+            file=logs[0],
+            remedy=(
+                "No release leaves one: somebody wrote to the results or tried to, and every reader would take it "
+                "for part of them. Close whatever has them open for writing, move the log away, and ask `pldp "
+                "validate RELEASE` whether the results are those that were published."
+            ),
         )
 
 

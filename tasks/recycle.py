@@ -19,7 +19,7 @@ import polars as pl
 from pldp.channels.exact import float_above, log_above, within
 from pldp.channels.protocol import Counts, PureProtocol, Reports
 from pldp.channels.words import from_words, to_words
-from pldp.errors import NotFound, RequestError
+from pldp.errors import NotFound, Outcome, RequestError
 from pldp.estimate.combine import estimate_levels
 from pldp.estimate.inference import estimate_histogram
 from pldp.privacy.trust import trust_model
@@ -36,8 +36,6 @@ from pldp.tasks.results import read_release
 from pldp.tasks.run import Run
 from pldp.tasks.stage import guarded
 from pldp.tasks.tables import frame
-
-NOTHING = "Nothing was drawn or written."
 
 
 @dataclass(frozen=True)
@@ -56,12 +54,12 @@ def recycle(home: Path, wanted: str, budget: Fraction) -> Cleared:
     plan = _histograms(run)
     if found.status != "published" or plan.hidden is not None:
         why = "its levels are hidden, so nobody knows whose reports to flip" if plan.hidden else "it was refused"
-        raise RequestError(f"{found.release_id} cannot be recycled: {why}. {NOTHING}")
+        raise RequestError(f"{found.release_id} cannot be recycled: {why}", Outcome.NOTHING_DRAWN)
     steps = [*_done(run, budget), budget]
     chains = {a.name: _chain(a, steps) for a in plan.attributes}
     cleared = {name: chain[-1] for name, chain in chains.items()}
     supports = tuple(_support(run, attribute, chains[attribute.name], steps) for attribute in plan.attributes)
-    recipe = plan.recipe if plan.recipe.method in ("sum", "oc", "oc+") else replace(plan.recipe, method="oc+")
+    recipe = replace(plan.recipe, method=plan.recipe.linear)
     rng = np.random.default_rng(int.from_bytes(f"{found.release_id} {budget}".encode()))
     histograms = tuple(
         estimate_histogram(estimate_levels(support.counts, support.n, cleared[support.attribute]), recipe, None, rng)
@@ -77,8 +75,8 @@ def _histograms(run: Run) -> Histograms:
         plan = run.plan
     except ValueError:
         raise RequestError(
-            f"{run.release_id} cannot be recycled: an older version drew it, whose plan this one does not read. "
-            f"{NOTHING}"
+            f"{run.release_id} cannot be recycled: an older version drew it, whose plan this one does not read",
+            Outcome.NOTHING_DRAWN,
         ) from None
     histograms = [question for question in plan.questions if isinstance(question, Histograms)]
     if not histograms:
@@ -86,7 +84,9 @@ def _histograms(run: Run) -> Histograms:
         instead = " ".join(question.instead_of_recycling for question in plan.questions)
         raise RequestError(
             f"{run.release_id} cannot be recycled: it is a release of {kinds}, and only reports of histograms can be "
-            f"perturbed once more. {instead} {NOTHING}"
+            "perturbed once more",
+            Outcome.NOTHING_DRAWN,
+            remedy=instead,
         )
     return histograms[0]
 
@@ -99,7 +99,9 @@ def write_cleared(found: Cleared, folder: Path) -> list[Path]:
         found.histograms.write_parquet(table)
         statement.write_text(json.dumps(found.statement, indent=2))
     except OSError as error:
-        raise RequestError(f"{folder}: cannot be written ({error.strerror}). Check the folder.") from None
+        raise RequestError(
+            f"cannot be written ({error.strerror})", Outcome.AS_BEFORE, file=folder, remedy="Check the folder."
+        ) from None
     return [table, statement]
 
 
@@ -114,7 +116,9 @@ def _done(run: Run, budget: Fraction) -> list[Fraction]:
     if known and budget > known[-1] and budget not in known:
         raise RequestError(
             f"{run.release_id} was recycled to {float(known[-1]):g} before: a larger budget afterwards would add up "
-            f"with it. Recycle from the largest budget down. {NOTHING}"
+            "with it",
+            Outcome.NOTHING_DRAWN,
+            remedy="Recycle from the largest budget down.",
         )
     return [step for step in known if step > budget]
 
@@ -127,8 +131,9 @@ def _chain(attribute: AttributePlan, steps: Sequence[Fraction]) -> list[tuple[Pu
             chain.append(clear(chain[-1], step))
     except ValueError as error:
         raise RequestError(
-            f"Attribute {attribute.name}: {error}. A release whose spec names one of these has reports that can be. "
-            f"{NOTHING}"
+            f"Attribute {attribute.name}: {error}",
+            Outcome.NOTHING_DRAWN,
+            remedy="A release whose spec names one of these has reports that can be.",
         ) from None
     return chain
 
@@ -142,7 +147,7 @@ def _support(
         folder = run.reports / f"attribute={attribute.name}" / f"level={level.level}"
         paths = sorted(folder.glob("*.parquet"))
         if not paths:
-            raise NotFound(f"{folder}: the reports of {run.release_id} are gone. {NOTHING}")
+            raise NotFound(f"the reports of {run.release_id} are gone", Outcome.NOTHING_DRAWN, file=folder)
         for path in paths:
             reports = from_words(read_reports(path), chain[0][i].report_bytes)
             for step, before, after in zip(steps, chain, chain[1:], strict=False):
@@ -177,7 +182,7 @@ def _statement(
         worst *= max(protocol.worst_ratio for protocol in protocols)
         for level, protocol in zip(attribute.levels, protocols, strict=True):
             if not within(protocol.worst_ratio, min(budget, level.budget)):
-                raise RequestError(f"Attribute {attribute.name}: a promise would not be kept. {NOTHING}")
+                raise RequestError(f"Attribute {attribute.name}: a promise would not be kept", Outcome.NOTHING_DRAWN)
             levels.append(
                 {
                     "attribute": attribute.name,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from pldp.errors import SpecError
+from pldp.errors import Outcome, SpecError, quoted
 from pldp.questions.question import Partitions
 from pldp.spec.release import Reference
 from pldp.tasks.query import connect_published, statement
 from pldp.tasks.run import Run
-from pldp.tasks.specerrors import NOTHING
 from pldp.tasks.specfile import SpecFile
 
 Shares = Mapping[tuple[str, str], float]
@@ -33,8 +32,11 @@ def reference_of(run: Run, file: SpecFile, people: Partitions | None = None) -> 
     for attribute, value in wanted:
         if not math.isfinite(public.get((attribute, value), math.nan)):
             raise SpecError(
-                f"{file.path}: combination.reference.path {reference.path!r} needs a finite frequency for attribute "
-                f"{attribute!r}, value {value!r}. {NOTHING}"
+                f"needs a finite frequency for attribute {attribute!r}, value {value!r}",
+                Outcome.NOTHING_RUN,
+                file=file.path,
+                field="combination.reference.path",
+                value=quoted(reference.path),
             )
     return public
 

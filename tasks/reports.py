@@ -12,8 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pldp.questions.question import Columns, offsets
+from pldp.tasks.drafts import draft_of, link
 from pldp.tasks.durable import make_folder
-from pldp.tasks.home import draft_of, link
 from pldp.tasks.query import FULL, says_full
 
 

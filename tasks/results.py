@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from pldp.errors import NotFound
+from pldp.errors import NotFound, Outcome
 from pldp.tables.common import RELEASES, VALIDATIONS
 from pldp.tables.declaration import RELEASE
 from pldp.tasks.home import Home
@@ -97,6 +97,12 @@ def list_releases(home: Path) -> pl.DataFrame:
     return pl.concat([finished, unfinished], how="diagonal").sort("created_at", "release_id", descending=[True, False])
 
 
+def no_release(home: Path, wanted: str) -> NotFound:
+    """The error of a release that is not there."""
+    remedy = f"`pldp releases --home {home}` lists them."
+    return NotFound(f"no release {wanted!r} here", Outcome.NOTHING_CHANGED, file=home, remedy=remedy)
+
+
 def read_release(home: Path, wanted: str) -> PublishedRelease:
     """A release by its id, or the newest of a name."""
     known = list_releases(home).filter(pl.col("status") != UNFINISHED)
@@ -104,7 +110,7 @@ def read_release(home: Path, wanted: str) -> PublishedRelease:
     if found.is_empty():
         found = known.filter(pl.col("name") == wanted)
     if found.is_empty():
-        raise NotFound(f"{home}: no release {wanted!r} here. `pldp releases --home {home}` lists them.")
+        raise no_release(home, wanted)
     release_id = str(found["release_id"][0])
     with connect_published(Home(home).results) as connection:
         tables = {name: rows.drop(RELEASE) for name, rows in read_rows(connection, release_id).items()}

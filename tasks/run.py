@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -15,12 +16,14 @@ from pathlib import Path
 from typing import IO
 
 from pldp.channels.randomness import Keystream
-from pldp.errors import HomeError, SourceError, SpecError
+from pldp.errors import HomeError, Outcome, SourceError, SpecError, quoted
 from pldp.questions.plan import Plan
 from pldp.questions.question import Sheet
+from pldp.tasks.drafts import commit, sweep
 from pldp.tasks.durable import make_folder
-from pldp.tasks.home import Home, commit, open_folder, sweep
+from pldp.tasks.home import Home, open_folder
 from pldp.tasks.inbox import deliveries, open_delivery
+from pldp.tasks.sources.listing import list_files, names_many
 from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stamps import Stamp, require_unchanged, stamp
 
@@ -43,7 +46,7 @@ class Run:
     def require_unchanged(self, path: Path | None = None) -> None:
         """After reading: the inputs, or one of them, are what the run is named after."""
         require_unchanged(
-            [seen for seen in self.inputs if path is None or seen.path == str(path)], "Nothing was published."
+            [seen for seen in self.inputs if path is None or seen.path == str(path)], Outcome.NOTHING_PUBLISHED
         )
 
     def __post_init__(self) -> None:
@@ -103,13 +106,17 @@ def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False,
     A hash of private data would let anyone confirm a guess at it, so the snapshot is keyed with the home's secret.
     """
     if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot):
-        raise SpecError(f"slot must be 1 to 64 letters, digits or _.:+- (got {slot!r}). Nothing was run.")
+        raise SpecError(
+            "must be 1 to 64 letters, digits or _.:+-", Outcome.NOTHING_RUN, field="slot", value=quoted(slot)
+        )
     if not evaluation:
         _refuse_older(home, file.spec.name, slot)
         home.refuse_lost_key(file.spec.name, slot)
-    seen = tuple(_stamp(path) for path in file.inputs)
-    snapshots = [_snapshot(home.key(), path) for path in file.inputs]
-    require_unchanged([*file.read, *seen], "Nothing was run.")
+    if file.spec.source.remote and file.landed is None:
+        raise ValueError("rows of a server are exported before their run is opened")
+    seen = tuple(_stamp(path, reports=path == file.reports) for path in file.inputs)
+    snapshots = [_snapshot(home.key(), path, reports=path == file.reports) for path in file.inputs]
+    require_unchanged([*file.read, *seen], Outcome.NOTHING_RUN)
     parts = [file.identity, *snapshots, slot, "evaluation" if evaluation else "release", str(seed)]
     run = Run(str(home.root), _identity(home, file.spec.name, parts), evaluation, seed, seen)
     if not evaluation:
@@ -143,9 +150,13 @@ def _refuse_older(home: Home, name: str, slot: str) -> None:
         if (spend.get("name"), spend.get("slot")) == (name, slot) and "format" not in spend:
             earlier = spend["release_id"]
             raise HomeError(
-                f"{home.ledger}: slot {slot!r} of {name!r} was spent by {earlier} of an older version, which this "
-                f"one does not resume. `pldp show {earlier}` has what it published, if it came to that; give another "
-                "--slot for a new release, which spends again. Nothing was drawn."
+                f"slot {slot!r} of {name!r} was spent by {earlier} of an older version, which this one does not resume",
+                Outcome.NOTHING_DRAWN,
+                file=home.ledger,
+                remedy=(
+                    f"`pldp show {earlier}` has what it published, if it came to that; give another --slot for a "
+                    "new release, which spends again."
+                ),
             )
 
 
@@ -159,23 +170,33 @@ def _opening(run: Run, name: str) -> datetime:
     return now if last is None else max(now, last + timedelta(microseconds=1))
 
 
-def _stamp(source: Path) -> Stamp:
+def _stamp(source: Path, *, reports: bool) -> Stamp:
     try:
-        return stamp(source)
+        return stamp(source, reports=reports)
     except OSError as error:
         raise _missing(source, error) from None
 
 
 def _missing(source: Path, error: OSError) -> SourceError:
     return SourceError(
-        f"{source}: cannot be read ({error.strerror}). Correct the path in the spec, or give --source. Nothing was run."
+        f"cannot be read ({error.strerror})",
+        Outcome.NOTHING_RUN,
+        file=source,
+        remedy="Correct the path in the spec, or give --source.",
     )
 
 
-def _snapshot(key: bytes, source: Path) -> str:
+def _snapshot(key: bytes, source: Path, *, reports: bool) -> str:
+    """A keyed hash of the content of a file, or of the names and contents of several."""
     mac = hmac.new(key, digestmod=hashlib.sha256)
     try:
-        if not source.is_dir():
+        if not reports and names_many(source):
+            for file in list_files(source, Outcome.NOTHING_RUN):
+                name = os.fsencode(file.name)
+                mac.update(f"{len(name)}\n{file.size}\n".encode() + name)
+                with file.path.open("rb") as handle:
+                    _hash(mac, handle)
+        elif not source.is_dir():
             mac.update(f".\n{source.stat().st_size}\n".encode())
             with source.open("rb") as handle:
                 _hash(mac, handle)
@@ -183,8 +204,10 @@ def _snapshot(key: bytes, source: Path) -> str:
             for delivery in deliveries(source):
                 name = os.fsencode(delivery.path.relative_to(source))
                 mac.update(name + f"\n{delivery.size}\n".encode())
-                with open_delivery(delivery) as handle:
-                    _hash(mac, handle)
+                with suppress(PermissionError):  # set aside when reports are collected
+                    if delivery.problem is None:
+                        with open_delivery(delivery) as handle:
+                            _hash(mac, handle)
     except OSError as error:
         raise _missing(source, error) from None
     return mac.hexdigest()

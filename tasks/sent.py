@@ -1,27 +1,30 @@
-"""What clients sent: every file of the inbox checked against the plan, all of them before any is taken."""
+"""What clients sent: every file of the inbox checked against the plan. What is no report is set aside and counted."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from pldp.errors import SourceError
+from pldp.errors import Outcome, SourceError
 from pldp.questions.plan import Plan
 from pldp.questions.question import Columns, Question, Sheet
-from pldp.tasks.inbox import MOST_BYTES, MOST_ROWS, NOTHING, Delivery, deliveries, open_delivery, printable
+from pldp.questions.received import SetAside
+from pldp.tasks.inbox import MOST_BYTES, MOST_ROWS, Delivery, Reason, deliveries, open_delivery
 from pldp.tasks.reports import columns_of
 
 REPEATED = 1e-6
-"""The chance that an inbox of honest reports is refused because two of its files are equal."""
+"""The chance that two honest files of an inbox are equal, and one of them is set aside."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,10 @@ class Inbox:
     def row_bytes(self) -> int:
         return sum(kind.byte_width for kind in self.shape.values())
 
+    @property
+    def most_rows(self) -> int:
+        return min(MOST_ROWS, MOST_BYTES // self.row_bytes)
+
 
 def _arrow(kind: str) -> pa.DataType:
     """From a type as questions state it: u1 … u8, i8, or `u8 × m` for a list of m numbers."""
@@ -54,79 +61,122 @@ def _arrow(kind: str) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Sent:
-    """All that clients sent, once it is known to be reports: files and rows in the order of the boxes."""
+    """All that clients sent and the plan can use: files, rows and weights in the order of the boxes."""
 
     boxes: list[Inbox]
     files: list[list[Delivery]]
     sizes: list[int]
+    weights: list[NDArray[np.int64]]
+    set_aside: tuple[SetAside, ...]
     n_users: int
 
 
+class _Unusable(Exception):
+    """A file that is set aside as a whole."""
+
+    def __init__(self, reason: Reason, rows: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.rows = reason, rows
+
+
+@dataclass
+class _Look:
+    """What a look at all files finds, one after the other."""
+
+    pairs: float
+    files: Counter[str] = field(default_factory=Counter)
+    reports: Counter[str] = field(default_factory=Counter)
+    seen: dict[bytes, float] = field(default_factory=dict)
+
+    def leave(self, reason: Reason, files: int, reports: int) -> None:
+        self.files[reason] += files
+        self.reports[reason] += reports
+
+    def at(self, one: Delivery, box: Inbox) -> tuple[int, NDArray[np.int64]]:
+        """Usable rows of a file and their weights; those that are not are counted."""
+        question, sheet = box.question, box.sheet
+        digest, taken, unusable, total = hashlib.sha256(), 0, 0, None
+        weights = np.empty(0, dtype=np.int64)
+        for columns, wrong in _batches(one, box):
+            unusable += wrong
+            if wrong and question.several_rows:
+                raise _Unusable(Reason.PARTIAL)
+            for column in columns.values():  # as they are unpacked: a copy may be packed in another way
+                digest.update(np.ascontiguousarray(column).tobytes())
+            taken += height(columns)
+            weights = _added(weights, question.report_weights(sheet, columns))
+            if question.several_rows:
+                tally = question.tally(sheet, columns)
+                total = tally if total is None else total + tally
+        if total is not None and not question.whole(sheet, total):
+            raise _Unusable(Reason.PARTIAL, taken)
+        chance, key = question.collision(sheet), digest.digest()
+        if self.pairs * max(self.seen.get(key, 0.0), chance) ** max(taken, 1) <= REPEATED and key in self.seen:
+            raise _Unusable(Reason.REPEATED, taken)
+        self.seen.setdefault(key, chance)
+        if unusable:
+            self.leave(Reason.IMPOSSIBLE, 0, unusable)
+        return taken, weights
+
+
 def read_sent(folder: Path, plan: Plan) -> Sent:
-    """Look at every file, and at every row of it; the error names the first that is not as the plan says."""
+    """Look at every file, and at every row of it, before any is taken."""
     boxes = [Inbox(question, sheet) for question, sheet in plan.sheets]
-    files = _by_box(deliveries(folder), boxes)
-    sizes = _checked(files, boxes)
+    arrived = deliveries(folder)
+    look = _Look(len(arrived) * (len(arrived) - 1) / 2)
+    places = {box.place: number for number, box in enumerate(boxes)}
+    files: list[list[Delivery]] = [[] for _ in boxes]
+    sizes, weights = [0] * len(boxes), [np.empty(0, dtype=np.int64) for _ in boxes]
+    for one in arrived:
+        number = places.get(one.place)
+        try:
+            if one.problem is not None:
+                raise _Unusable(one.problem)
+            if number is None:
+                raise _Unusable(Reason.PLACE)
+            taken, weight = look.at(one, boxes[number])
+        except _Unusable as why:
+            room = one.size // (8 if number is None else boxes[number].row_bytes)
+            look.leave(why.reason, 1, max(1, room if why.rows is None else why.rows))
+            continue
+        files[number].append(one)
+        sizes[number] += taken
+        weights[number] = _added(weights[number], weight)
+    set_aside = tuple(SetAside(reason, look.files[reason], n) for reason, n in sorted(look.reports.items()))
     rows = {box.sheet.path: size for box, size in zip(boxes, sizes, strict=True)}
-    n_users = max(question.people(rows) for question in plan.questions)
-    if n_users == 0:
-        raise SourceError(f"{folder}: no reports. Check source.reports and its folders. {NOTHING}")
-    return Sent(boxes, files, sizes, n_users)
+    _require_answers(folder, plan, rows, set_aside)
+    return Sent(boxes, files, sizes, weights, set_aside, max(question.people(rows) for question in plan.questions))
 
 
-def _by_box(sent: Iterable[Delivery], boxes: Sequence[Inbox]) -> list[list[Delivery]]:
-    """The files of each box, in the order of the boxes; those of none are strangers."""
-    files: dict[tuple[str, ...], list[Delivery]] = {box.place: [] for box in boxes}
-    example = "/".join(part.partition("=")[0] + "=<…>" if "=" in part else part for part in boxes[0].place)
-    for one in sent:
-        if one.place not in files:
-            raise SourceError(
-                f"{printable(one.path)}: reports must lie in {example} with names from the spec. {NOTHING}"
-            )
-        files[one.place].append(one)
-    return [files[box.place] for box in boxes]
-
-
-def _checked(sent: Sequence[Sequence[Delivery]], boxes: Sequence[Inbox]) -> list[int]:
-    """How many rows each box has, once every one of them is known to be a report, and no file the copy of another."""
-    n_files = sum(map(len, sent))
-    pairs = n_files * (n_files - 1) / 2
-    first: dict[bytes, tuple[Delivery, float]] = {}
-    sizes = []
-    for box, files in zip(boxes, sent, strict=True):
-        chance = box.question.collision(box.sheet)
-        sizes.append(0)
-        for one in files:
-            # Of the rows as they are unpacked: a copy may be packed in another way.
-            digest, rows = hashlib.sha256(), 0
-            for batch in batches(one, box):
-                for column in batch.values():
-                    digest.update(np.ascontiguousarray(column).tobytes())
-                rows += len(next(iter(batch.values())))
-            sizes[-1] += rows
-            earlier, of_earlier = first.setdefault(digest.digest(), (one, chance))
-            if earlier is not one and pairs * max(of_earlier, chance) ** rows <= REPEATED:
+def _require_answers(folder: Path, plan: Plan, rows: dict[str, int], set_aside: Sequence[SetAside]) -> None:
+    """Somebody answered every question."""
+    left = "".join(f"; set aside: {one.reports:,} ({one.reason})" for one in set_aside)
+    if not any(rows.values()):
+        raise SourceError(
+            f"no reports{left}", Outcome.NOTHING_PUBLISHED, file=folder, remedy="Check source.reports and its folders."
+        )
+    answered = {(number, q.subject(s)) for number, q in enumerate(plan.questions) for s in q.sheets() if rows[s.path]}
+    for number, question in enumerate(plan.questions):
+        for sheet in question.sheets():
+            if (number, question.subject(sheet)) not in answered:
                 raise SourceError(
-                    f"{printable(one.path)}: holds the same {rows:,} reports as {printable(earlier.path)}; honest "
-                    f"noise does not repeat itself, so they would count twice. Remove one of the two. {NOTHING}"
+                    f"nobody answered {question.subject(sheet)}{left}",
+                    Outcome.NOTHING_PUBLISHED,
+                    file=folder,
+                    remedy=f"Take it out of the spec, or wait for reports in {sheet.path}.",
                 )
-    return sizes
 
 
-def _parquet(handle: IO[bytes], one: Delivery, box: Inbox) -> pq.ParquetFile:
+def _parquet(handle: Any, box: Inbox) -> pq.ParquetFile:
     """The file of a handle, once its shape is known to be right."""
     file = pq.ParquetFile(handle)
-    schema, rows = file.schema_arrow, int(file.metadata.num_rows)
+    schema = file.schema_arrow
     # The element of a list may be called anything.
     types = {name: _bare(schema.field(name).type) for name in schema.names}
     if schema.names != list(box.shape) or types != box.shape:
-        raise _misshapen(one, box)
-    most = min(MOST_ROWS, MOST_BYTES // box.row_bytes)
-    if rows > most:
-        raise SourceError(
-            f"{printable(one.path)}: has {rows:,} rows; a file of such reports has at most {most:,}. "
-            f"Cut it into smaller ones. {NOTHING}"
-        )
+        raise _Unusable(Reason.SHAPE)
+    if int(file.metadata.num_rows) > box.most_rows:
+        raise _Unusable(Reason.LARGE)
     return file
 
 
@@ -134,18 +184,10 @@ def _bare(kind: Any) -> Any:
     return pa.list_(kind.value_type, kind.list_size) if pa.types.is_fixed_size_list(kind) else kind
 
 
-def _misshapen(one: Delivery, box: Inbox) -> SourceError:
-    columns = ", ".join(f"`{name}` of {kind}" for name, kind in box.shape.items())
-    return SourceError(
-        f"{printable(one.path)}: must be a whole Parquet file with exactly the columns {columns}, as the plan's "
-        f"channel makes them. {NOTHING}"
-    )
-
-
 def _records(one: Delivery, box: Inbox) -> Iterator[pa.RecordBatch]:
     try:
         with open_delivery(one) as handle:
-            file, rows = _parquet(handle, one, box), 0
+            file, rows = _parquet(handle, box), 0
             for batch in file.iter_batches():
                 rows += batch.num_rows
                 if rows > file.metadata.num_rows:
@@ -153,22 +195,34 @@ def _records(one: Delivery, box: Inbox) -> Iterator[pa.RecordBatch]:
                 yield batch
             if rows == file.metadata.num_rows:
                 return
+    except PermissionError:
+        raise _Unusable(Reason.UNREADABLE) from None
     except (OSError, UnicodeDecodeError, pa.ArrowException):
         pass
-    raise _misshapen(one, box)
+    raise _Unusable(Reason.SHAPE)
+
+
+def _batches(one: Delivery, box: Inbox) -> Iterator[tuple[Columns, int]]:
+    """A file's usable rows, batch by batch, and how many are not."""
+    for batch in _records(one, box):
+        frame = pl.DataFrame(pl.from_arrow(batch))
+        whole = frame.drop_nulls()
+        columns = columns_of(whole)
+        wrong = box.question.invalid(box.sheet, columns)
+        if wrong.size:
+            columns = {name: np.delete(column, wrong, axis=0) for name, column in columns.items()}
+        yield columns, frame.height - whole.height + wrong.size
 
 
 def batches(one: Delivery, box: Inbox) -> Iterator[Columns]:
-    """A file's rows, each checked against what the plan's channel can make."""
-    row = 0
-    for batch in _records(one, box):
-        frame = pl.DataFrame(pl.from_arrow(batch))
-        columns = {} if sum(frame.null_count().row(0)) else columns_of(frame)
-        invalid = box.question.invalid(box.sheet, columns) if columns else np.empty(0, dtype=np.intp)
-        if not columns or invalid.size:
-            where = f", row {row + int(invalid[0]) + 1}" if invalid.size else ""
-            raise SourceError(
-                f"{printable(one.path)}{where}: is not a report that the plan's channel can make. {NOTHING}"
-            )
-        row += batch.num_rows
+    """The usable rows of a file that was looked at before."""
+    for columns, _ in _batches(one, box):
         yield columns
+
+
+def height(columns: Columns) -> int:
+    return len(next(iter(columns.values())))
+
+
+def _added(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    return other if one.size == 0 else one if other.size == 0 else one + other

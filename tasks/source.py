@@ -1,98 +1,32 @@
-"""The source of histograms and numbers: a spec's attributes and levels as the description of a table of people."""
+"""What a spec reads, as ingest and check see it: the tables that its questions describe, with the files they lie in."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from itertools import accumulate
-from pathlib import Path
-
-from pldp.channels.numeric.domain import CODES
-from pldp.questions.cells import Bins, Choice, Codes, Declared, Importance, Product
-from pldp.questions.histograms.considered import strictest_first
-from pldp.questions.histograms.spec import Binned, Category, Cells
-from pldp.questions.numbers.quantiles import to_bins
-from pldp.questions.numbers.spec import Number
-from pldp.spec.release import Spec
-from pldp.tasks.people import NOTHING, Cell, Field, People
+from pldp.errors import Outcome
+from pldp.questions.source import HoldingsTable, SourceTable
+from pldp.questions.specs import SPECS
+from pldp.spec.source import Located
+from pldp.tasks.holdings import Holdings
+from pldp.tasks.people import People
+from pldp.tasks.sources.registry import source_at
+from pldp.tasks.sources.source import Source
 from pldp.tasks.specfile import SpecFile
-from pldp.tasks.textfile import TextFile
-
-_HASHES = 1 << 64
 
 
-def people_of(spec: Spec, path: Path, levels: tuple[str, ...]) -> People:
-    """What the spec reads of the file at `path`; `levels` runs from the strictest to the weakest, as in the plan."""
-    source, categories, numbers = spec.source, spec.categories, spec.number_attributes
-    asked = (*categories, *numbers)
-    unstated = spec.levels.missing or spec.levels.strictest
-    choice = Choice(levels, levels.index(unstated))
-    fields = [_published(spec, i) for i in range(len(spec.published))]
-    fields += [Field(f"number_{i}", "UINTEGER", (len(categories) + i,)) for i in range(len(numbers))]
-    shares = accumulate((spec.levels.assigned or {}).get(level, Fraction(0)) for level in levels)
-    return People(
-        file=TextFile(path, source.format, source.csv, "source", NOTHING),
-        user=source.user_id,
-        cells=tuple(Cell(a.name, a.column or a.name, cell_rule(a)) for a in asked),
-        fields=tuple(fields),
-        weights=tuple(_weights(spec)),
-        choices=tuple(Cell(unstated, column, choice) for column in _level_columns(spec)),
-        levels=_levels(spec),
-        assigned=tuple(int(share * _HASHES) for share in shares)[:-1] if spec.levels.assigned is not None else (),
-        unstated=unstated,
-        most_left_out=source.max_left_out,
-    )
+def described(file: SpecFile) -> tuple[People | Holdings, ...]:
+    """The tables that a spec reads."""
+    found = SPECS[file.spec.kind].reads(file.spec, file.plan, file.tables)
+    return tuple(_with_files(file, table, i) for i, table in enumerate(found))
 
 
-def cell_rule(asked: Category | Binned | Number) -> Declared | Bins | Codes:
-    """How cells of an attribute become positions."""
-    if isinstance(asked, Number):
-        missing = None if asked.missing is None else int(asked.range.encode(asked.missing)[0])
-        return Codes(*asked.bounds, grid=CODES, missing=missing)
-    return _part(asked)
+def _with_files(file: SpecFile, table: SourceTable, number: int) -> People | Holdings:
+    rows = _at(file, table.source, "source")
+    if not isinstance(table, HoldingsTable):
+        return People(**vars(table), file=rows, name=f"people-{number}")
+    users = None if table.users is None else _at(file, table.users, "users")
+    return Holdings(**vars(table), file=rows, users_file=users, name=f"held-{number}")
 
 
-def _part(asked: Cells) -> Declared | Bins:
-    if isinstance(asked, Binned):
-        missing = None if asked.missing is None else int(to_bins(asked.missing, asked.cuts)[0])
-        return Bins(tuple(asked.cuts), missing)
-    places = (None if value is None else asked.values.index(value) for value in (asked.missing, asked.other))
-    return Declared(asked.values, *places)
-
-
-def _published(spec: Spec, i: int) -> Field:
-    parts = spec.parts(spec.published[i])
-    rule = None if len(parts) == 1 else Product(tuple(_part(part) for part in parts))
-    return Field(f"value_{i}", "USMALLINT", tuple(spec.categories.index(part) for part in parts), rule)
-
-
-def _weights(spec: Spec) -> list[Cell]:
-    """The columns that say what matters to a user, one per numeric attribute, or none."""
-    columns = spec.numbers.importance if spec.numbers is not None else None
-    if spec.numbers is None or not isinstance(columns, dict):
-        return []
-    rule = Importance(truth=not spec.numbers.weights)
-    return [Cell(number.name, columns[number.name], rule) for number in spec.number_attributes]
-
-
-def _level_columns(spec: Spec) -> tuple[str, ...]:
-    """The columns that hold choices: one for all, one per category and number, or none."""
-    column = spec.levels.column
-    if isinstance(column, dict):
-        return tuple(column[attribute.name] for attribute in (*spec.categories, *spec.number_attributes))
-    return () if column is None else (column,)
-
-
-def _levels(spec: Spec) -> tuple[tuple[int, ...], ...]:
-    """The choices that rule each histogram, then each number: a cross-tab tells of all its parts, so the strictest of
-    theirs."""
-    if not isinstance(spec.levels.column, dict):
-        return ((0,) if spec.levels.column is not None else (),)
-    histograms = (tuple(spec.categories.index(part) for part in spec.parts(a)) for a in spec.published)
-    return (*histograms, *((len(spec.categories) + i,) for i in range(len(spec.number_attributes))))
-
-
-def described_people(file: SpecFile) -> People:
-    """The table of people that a spec reads."""
-    if not isinstance(file.spec, Spec):
-        raise ValueError("the spec asks about no table of people")
-    return people_of(file.spec, file.source, tuple(strictest_first(file.spec)))
+def _at(file: SpecFile, section: Located, field: str) -> Source:
+    path = file.source if section.remote else file.resolve(section.path or "")
+    return source_at(path, section, field, Outcome.NOTHING_PERTURBED)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from pldp.errors import SpecError
+from pldp.errors import BrokenRule, Outcome, Problem, SpecError, quoted, short
 
-NOTHING = "Nothing was run."
-_QUOTED = 80
 _LINES = 20
 """Broken rules told at once."""
 _WORDS = {
@@ -28,33 +28,43 @@ _WORDS = {
 
 def broken_rules(path: Path, error: ValidationError, content: dict[str, Any], root: type[BaseModel]) -> SpecError:
     """Every broken rule in the words of the file; `root` is the model that the file was read as."""
-    lines = [_explain(problem, content, root) for problem in error.errors()]
-    # A broken element also empties its list; the reader needs only the first cause.
-    found = list(dict.fromkeys(line for line in lines if "after validation" not in line)) or lines
-    more = [f"… and {len(found) - _LINES} more"] if len(found) > _LINES else []
-    return SpecError("\n".join(f"{path}: {line}" for line in found[:_LINES] + more) + f"\n{NOTHING}")
+    broken = error.errors()
+    problems = list(dict.fromkeys(_problem(one, content, root) for one in broken if not _follows(one, broken)))
+    more = [Problem(f"… and {len(problems) - _LINES} more")] if len(problems) > _LINES else []
+    return SpecError.of([replace(one, file=str(path)) for one in problems[:_LINES] + more], Outcome.NOTHING_RUN)
 
 
-def _explain(problem: Any, content: dict[str, Any], root: type[BaseModel]) -> str:
+def _follows(problem: ErrorDetails, broken: Sequence[ErrorDetails]) -> bool:
+    """A broken element also empties its list; the reader needs only the first cause."""
+    depth = len(problem["loc"])
+    inside = (len(one["loc"]) > depth and one["loc"][:depth] == problem["loc"] for one in broken)
+    return problem["type"] == "too_short" and any(inside)
+
+
+def _problem(problem: ErrorDetails, content: dict[str, Any], root: type[BaseModel]) -> Problem:
     steps = _steps(problem, content)
     field = "".join(f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in steps).lstrip(".")
-    rule = _WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
     if problem["type"] == "extra_forbidden":
         known = _known_keys(steps[:-1], content, root)
-        near = difflib.get_close_matches(str(steps[-1])[:_QUOTED], known, n=1)
+        near = difflib.get_close_matches(short(str(steps[-1])), known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known))}"
-        return f"{field} is not a key of the spec; {hint}"
+        return Problem(f"is not a key of the spec; {hint}", field=field)
     if problem["type"] == "missing":
-        return f"{field} is required"
+        return Problem("is required", field=field)
+    cause = problem.get("ctx", {}).get("error")
+    if isinstance(cause, BrokenRule):
+        stated = cause.problem.inside(field)
+    else:
+        rule = _WORDS.get(problem["type"], problem["msg"]) if cause is None else str(cause)
+        stated = Problem(rule[:1].lower() + rule[1:], field=field)
     got = problem["input"]
-    if not field:
-        return rule  # a rule across keys names them itself
-    if isinstance(got, dict | list | tuple | BaseModel):
-        return f"{field}: {_lower(rule)}"
-    return f"{field}: {_lower(rule)} (got {short(repr(got))})"
+    # A rule across keys names them itself.
+    if not field or stated.field != field or stated.value or isinstance(got, dict | list | tuple | BaseModel):
+        return stated
+    return replace(stated, value=quoted(got))
 
 
-def _steps(problem: Any, content: Any) -> list[Any]:
+def _steps(problem: ErrorDetails, content: Any) -> list[Any]:
     """Where in the file: pydantic also names the kinds it tried on the way, which no author wrote."""
     steps: list[Any] = []
     for step in problem["loc"]:
@@ -70,14 +80,6 @@ def printable(name: object) -> str:
     """A key as it stands there, unless it would write over the terminal."""
     shown = str(name)
     return short(shown if shown.isprintable() else repr(shown))
-
-
-def short(shown: str) -> str:
-    return shown if len(shown) <= _QUOTED else shown[:_QUOTED] + "…"
-
-
-def _lower(rule: str) -> str:
-    return rule[:1].lower() + rule[1:]
 
 
 def _known_keys(steps: list[Any], content: Any, root: type[BaseModel]) -> list[str]:

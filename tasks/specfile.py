@@ -16,12 +16,17 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from pldp.errors import SourceError, SpecError
+from pldp.errors import Outcome, SourceError, SpecError, quoted
 from pldp.questions.plan import Plan
-from pldp.questions.specs import PEOPLE, SPECS, AnySpec
+from pldp.questions.several import entries_of
+from pldp.questions.source import roles
+from pldp.questions.specs import SPECS, AnySpec, kind_of
+from pldp.spec.columns import check_roles
+from pldp.spec.source import SUFFIXES
 from pldp.tasks import plainyaml
 from pldp.tasks.public import read_public
-from pldp.tasks.specerrors import NOTHING, broken_rules, printable, short
+from pldp.tasks.sources.listing import files_at, names_many
+from pldp.tasks.specerrors import broken_rules, printable
 from pldp.tasks.stamps import Stamp, require_unchanged, stamp
 
 Given = dict[str, str | int | None] | None
@@ -41,6 +46,8 @@ class SpecFile:
     """What its public files hold, by the field of the spec that names them."""
     read: tuple[Stamp, ...] = field(default=(), compare=False)
     """Those files, as they were when they were read."""
+    landed: Path | None = None
+    """Where the rows of a server are exported to (tasks/landing.py)."""
 
     @property
     def public(self) -> str:
@@ -59,12 +66,17 @@ class SpecFile:
     @property
     def inputs(self) -> list[Path]:
         """Everything whose content makes another release."""
-        return [self.resolve(path) for path in self.spec.files()]
+        return [self.source, *(self.resolve(path) for path in self.spec.files()[1:])]
 
     @property
     def source(self) -> Path:
-        """The file of raw rows, or the folder of clients' reports."""
-        return self.inputs[0]
+        """The file of raw rows, or the folder of clients' reports; of a server's rows their export, if it is there."""
+        return (self.landed or Path()) if self.spec.source.remote else self.resolve(self.spec.files()[0])
+
+    @property
+    def reports(self) -> Path | None:
+        """The folder of clients' reports, if that is the source."""
+        return None if self.spec.source.reports is None else self.source
 
     @property
     def users(self) -> Path | None:
@@ -74,13 +86,16 @@ class SpecFile:
         """What only an evaluation may do."""
         for reason in (self.spec.refusal, *(question.refusal for question in self.plan.questions)):
             if reason is not None:
-                raise SpecError(f"{self.path}: {reason}. {NOTHING}")
+                raise SpecError(reason, Outcome.NOTHING_RUN, file=self.path)
 
     def refuse_evaluation(self) -> None:
         """What only a release may do. `plan` may ask for either, as it does neither."""
         if self.spec.source.reports is not None:
             raise SpecError(
-                f"{self.path}: source.reports holds no truth to compare with; an evaluation needs path. {NOTHING}"
+                "holds no truth to compare with; an evaluation needs path",
+                Outcome.NOTHING_RUN,
+                file=self.path,
+                field="source.reports",
             )
 
     def plan_at(self, total: Fraction) -> Plan:
@@ -117,11 +132,11 @@ def load_spec(path: Path, source: Path | None = None, runner: Given = None, *, e
     An evaluation may ask for what no release does.
     """
     content = read_content(path, source, runner)
-    kind = content.get("kind", PEOPLE)
+    kind = kind_of(content)
     known = SPECS.get(kind) if isinstance(kind, str) else None
     if known is None:
-        raise SpecError(f"{path}: kind must be {', '.join(SPECS)} (got {short(repr(kind))}). {NOTHING}")
-    if kind == PEOPLE:
+        raise SpecError(f"kind must be {', '.join(SPECS)}", Outcome.NOTHING_RUN, file=path, value=quoted(kind))
+    if not known.model.model_fields["kind"].is_required():
         content.pop("kind", None)
     try:
         spec = known.model.model_validate(content)
@@ -134,9 +149,11 @@ def load_spec(path: Path, source: Path | None = None, runner: Given = None, *, e
     try:
         plan = known.plan(spec, tables, None)
     except ValueError as error:
-        raise SpecError(f"{path}: {error}. {NOTHING}") from None
-    require_unchanged(read, NOTHING)
-    return SpecFile(path=path, spec=spec, plan=plan, tables=tables, read=read)
+        raise SpecError.broken(error, Outcome.NOTHING_RUN, file=path) from None
+    require_unchanged(read, Outcome.NOTHING_RUN)
+    file = SpecFile(path=path, spec=spec, plan=plan, tables=tables, read=read)
+    _refuse_roles(file)
+    return file
 
 
 def _refuse_unusable(spec: AnySpec, path: Path, *, evaluation: bool) -> None:
@@ -146,20 +163,36 @@ def _refuse_unusable(spec: AnySpec, path: Path, *, evaluation: bool) -> None:
     """
     if "sensitivity.scores" in spec.public_tables() and not evaluation:
         raise SpecError(
-            f"{path}: sensitivity.scores is for `pldp evaluate`: raw scores are personal data and would shape a "
-            "published plan. Collect scores in a release of their own and declare the levels that `pldp levels` "
-            f"gives. {NOTHING}"
+            "is for `pldp evaluate`: raw scores are personal data and would shape a published plan",
+            Outcome.NOTHING_RUN,
+            file=path,
+            field="sensitivity.scores",
+            remedy="Collect scores in a release of their own and declare the levels that `pldp levels` gives.",
         )
-    if spec.users is None or spec.source.path is None:
-        return
-    users, rows = resolve(path, spec.users.path), resolve(path, spec.source.path)
-    if not users.is_file():
-        raise SourceError(f"{users}: no such file of users. Correct users.path in the spec. {NOTHING}")
-    if rows.exists() and rows.samefile(users):
-        try:
-            spec.check_one_file()
-        except ValueError as error:
-            raise SpecError(f"{path}: {error}. {NOTHING}") from None
+    for entry in entries_of(spec):
+        if entry.users is not None and entry.source.path is not None:
+            users = resolve(path, entry.users.path)
+            if not names_many(users) and not users.is_file():
+                raise SourceError(
+                    "no such file of users", Outcome.NOTHING_RUN, file=users, remedy="Correct users.path in the spec."
+                )
+
+
+def _refuse_roles(file: SpecFile) -> None:
+    """A column of a file that is read twice has one role: how many made a choice is public, a value is not."""
+    read: list[tuple[Any, str | None, list[dict[str, str | None]]]] = []
+    for number, table in enumerate(SPECS[file.spec.kind].reads(file.spec, file.plan, file.tables)):
+        prefix = f"questions[{number}]." if len(entries_of(file.spec)) > 1 else ""
+        for section, by_role in roles(table):
+            named = [{f"{prefix}{field}": column for field, column in role.items()} for role in by_role]
+            here = set() if section.path is None else files_at(file.resolve(section.path))
+            for there, its_table, others in read:
+                if here & there and its_table == section.table:
+                    try:
+                        check_roles(*({**one, **two} for one, two in zip(others, named, strict=True)))
+                    except ValueError as error:
+                        raise SpecError.broken(error, Outcome.NOTHING_RUN, file=file.path) from None
+            read.append((here, section.table, named))
 
 
 def read_content(path: Path, source: Path | None = None, runner: Given = None) -> dict[str, Any]:
@@ -169,29 +202,49 @@ def read_content(path: Path, source: Path | None = None, runner: Given = None) -
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")  # a pipe would be waited for
         if found.st_size > _LARGEST:
-            raise SpecError(f"{path}: a spec has at most {_LARGEST >> 20} MB. Is this the data? {NOTHING}")
+            raise SpecError(
+                f"a spec has at most {_LARGEST >> 20} MB", Outcome.NOTHING_RUN, file=path, remedy="Is this the data?"
+            )
         content = plainyaml.load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise SpecError(f"{path}: no such spec. Check the path. {NOTHING}") from None
+        raise SpecError("no such spec", Outcome.NOTHING_RUN, file=path, remedy="Check the path.") from None
     except (OSError, UnicodeDecodeError):
-        raise SpecError(f"{path}: the spec must be a readable UTF-8 text file. {NOTHING}") from None
+        raise SpecError("the spec must be a readable UTF-8 text file", Outcome.NOTHING_RUN, file=path) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" near line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        told = [getattr(error, part, None) for part in ("context", "problem")]
-        rule = ", ".join(printable(part) for part in told if part) or "a character that no text has"
+        parts = [getattr(error, part, None) for part in ("context", "problem")]
+        rule = ", ".join(printable(part) for part in parts if part) or "a character that no text has"
         raise SpecError(
-            f"{path}: the spec is not valid YAML{where}: {rule}. Check indentation and quotes. {NOTHING}"
+            f"the spec is not valid YAML: {rule}",
+            Outcome.NOTHING_RUN,
+            file=path,
+            line=mark.line + 1 if mark else None,
+            column=mark.column + 1 if mark else None,
+            remedy="Check indentation and quotes.",
         ) from None
     if not isinstance(content, dict):
-        raise SpecError(f"{path}: the spec must be a mapping with name, source, attributes, budget, levels. {NOTHING}")
+        raise SpecError(
+            "the spec must be a mapping with name, source, attributes, budget, levels", Outcome.NOTHING_RUN, file=path
+        )
     content = dict(content)
+    if source is not None and "questions" in content and not isinstance(content.get("source"), dict):
+        rule = "names one table, and the spec reads several"
+        raise SpecError(rule, Outcome.NOTHING_RUN, file=path, field="--source", remedy="Change the spec.")
     if source is not None and isinstance(content.get("source"), dict):
         # A spec of clients' reports has a folder where others have a file.
-        key = "reports" if "reports" in content["source"] and "path" not in content["source"] else "path"
-        content["source"] = {**content["source"], key: os.path.realpath(source)}
+        stated = content["source"]
+        key = "reports" if {"reports", "inbox"} & stated.keys() and "path" not in stated else "path"
+        content["source"] = _elsewhere({**stated, key: os.path.realpath(source)})
     if runner:
         stated = content.get("runner", {})
         kept = stated if isinstance(stated, dict) and "dask" not in runner else {}
         content["runner"] = {**kept, **runner}
     return content
+
+
+def _elsewhere(section: dict[str, Any]) -> dict[str, Any]:
+    """The section of a source that a file takes the place of: another format than is stated goes with its settings."""
+    stated, path = section.get("format"), section.get("path")
+    if stated is None or path is None or (stated != "postgres" and SUFFIXES.get(Path(path).suffix, stated) == stated):
+        return section
+    return {key: value for key, value in section.items() if key not in ("format", "table", "connection")}

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import duckdb
 
-from pldp.errors import PldpError, StageFailed
+from pldp.errors import Outcome, PldpError, StageFailed
 from pldp.tasks.query import FULL, says_full
 
 if TYPE_CHECKING:
@@ -36,9 +39,9 @@ def guarded(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except PldpError as error:
-            failure = type(error)(*error.args)
+            failure = copy(error)  # its fields, without a cause or a traceback
         except Exception as error:
-            failure = StageFailed(sentence(function.__name__, reason(error)))
+            failure = stage_failed(function.__name__, reason(error))
         raise failure
 
     return shell
@@ -51,11 +54,8 @@ def reason(error: Exception) -> str:
     return FULL if isinstance(error, duckdb.Error) and says_full(error) else type(error).__name__
 
 
-def sentence(stage: str, reason: str) -> str:
-    return (
-        f"Stage {stage} failed ({reason}). Earlier releases are untouched and nothing of this one was published; "
-        "run the same command again to resume."
-    )
+def stage_failed(stage: str, reason: str) -> StageFailed:
+    return StageFailed(f"Stage {stage} failed ({reason})", Outcome.RESUMABLE)
 
 
 class Stage(Generic[P, R]):
@@ -96,6 +96,32 @@ def stage(*, retries: int = 0) -> Callable[[Callable[P, R]], Stage[P, R]]:
         return Stage(function, retries)
 
     return decorate
+
+
+Calls = Sequence[tuple[Any, ...]]
+"""Stages, each with its arguments."""
+_sharing: ContextVar[Callable[[str, Calls], list[Any]] | None] = ContextVar("sharing", default=None)
+
+
+@contextmanager
+def sharing(hand_over: Callable[[str, Calls], list[Any]]) -> Iterator[None]:
+    """In this block calls that a stage spreads are handed over to others."""
+    token = _sharing.set(hand_over)
+    try:
+        yield
+    finally:
+        _sharing.reset(token)
+
+
+def is_shared() -> bool:
+    """Whether a stage's work is worth cutting: there is somebody to share it with."""
+    return _sharing.get() is not None
+
+
+def spread(name: str, calls: Calls) -> list[Any]:
+    """Calls of stages within one stage, done by others where there are any, else here one after the other."""
+    hand_over = _sharing.get()
+    return [stage.fn(*arguments) for stage, *arguments in calls] if hand_over is None else hand_over(name, calls)
 
 
 def call(module: str, name: str, *args: Any) -> Any:

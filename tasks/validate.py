@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from pldp.channels.randomness import Keystream
+from pldp.proof.gates import proof
+from pldp.questions.doubts import Doubt, answers_left, doubts_gate
+from pldp.questions.plan import Plan
 from pldp.questions.question import Evidence
 from pldp.tasks.count import Counted
+from pldp.tasks.home import Home
 from pldp.tasks.ingest import Ingested
 from pldp.tasks.run import Run
 from pldp.tasks.stage import stage
@@ -25,16 +30,31 @@ def validate(
     results: Sequence[Any],
     tables: Sequence[Mapping[str, pl.DataFrame]],
     truths: Sequence[Any] | None = None,
+    doubts: Sequence[Doubt] = (),
 ) -> tuple[Verdict, ...]:
     """Every gate's verdict; `results`, `tables` and, in an evaluation, `truths` are by question."""
     # Great Expectations takes three seconds and 265 MB to import, so only who validates pays.
     from pldp.expectations.runner import run_gates
 
-    plan = run.plan
+    plan, withheld = run.plan, frozenset(doubt.attribute for doubt in doubts if doubt.withheld)
     files = [(one.sheet, partition) for one in counted for partition in one.partitions]
     gates = [*plan.gates(ingested.n_users, ingested.partitions, files)]
+    received = ingested.received
+    if received is not None:
+        subjects = [subject for question in plan.questions for subject in question.subjects]
+        gates += [received.gate(), *doubts_gate(doubts, refuse=received.refuse), answers_left(subjects, withheld)]
     for number, question in enumerate(plan.questions):
+        if withheld.issuperset(question.subjects):
+            continue
         rows = {name: frame.to_dict(as_series=False) for name, frame in tables[number].items()}
         truth = None if truths is None else truths[number]
-        gates += question.gates(Evidence(ingested.n_users, results[number], rows, truth))
-    return run_gates(gates)
+        gates += question.gates(Evidence(ingested.n_users, results[number], rows, truth, received, withheld))
+    return run_gates([*gates, *proof(plan.questions, run.stream("rehearsal"))])
+
+
+def prove_again(home: Home, release_id: str) -> tuple[Verdict, ...]:
+    """The plan's proof by the code that is here now: for CI, and after an upgrade."""
+    from pldp.expectations.runner import run_gates
+
+    plan = Plan.model_validate_json((home.releases / release_id / "plan.json").read_bytes())
+    return run_gates(proof(plan.questions, Keystream.secure()))

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pldp.errors import HomeError, SourceError, SpecError
+from pldp.errors import HomeError, Outcome, SourceError, SpecError
 from pldp.tasks.durable import delete_folder, sync_tree
 from pldp.tasks.home import Home
+from pldp.tasks.landing import forget_landing
 from pldp.tasks.results import UNFINISHED, list_releases
 from pldp.tasks.run import Run
 from pldp.tasks.specfile import SpecFile
@@ -63,36 +64,40 @@ def sweep_vaults(run: Run) -> None:
     """
     for vault in vaults(run.home):
         if vault.state == LEFT and vault.release_id != run.release_id:
-            _delete(vault.folder, "It is left over from an earlier run. Nothing was run.")
+            _delete(vault.folder, "of an earlier run, which left them over", Outcome.NOTHING_RUN)
 
 
 def forget_vault(run: Run, file: SpecFile, status: str | None = None) -> None:
-    """The end of the raw values, unless the spec keeps them."""
+    """The end of the raw values, unless the spec keeps them; of what was exported in any case."""
+    forget_landing(file)
     if file.spec.retention.vault == "delete":
         state = "ended" if status is None else "is published" if status == "published" else f"was {status}"
-        kind = "Evaluation" if run.evaluation else "Release"
-        _delete(run.vault.parent, f"{kind} {run.release_id} {state}, and needs them no more.")
+        kind = "evaluation" if run.evaluation else "release"
+        _delete(run.vault.parent, f"of {kind} {run.release_id}, which {state} and needs them no more")
 
 
 @contextmanager
-def leaving_nothing(run: Run) -> Iterator[None]:
+def leaving_nothing(run: Run, file: SpecFile) -> Iterator[None]:
     """A source or spec that is refused before anything was spent leaves no folders behind."""
     try:
         yield
     except (SourceError, SpecError):
+        forget_landing(file)
         spent = {spend["release_id"] for spend in run.home.spends()}
         if not run.evaluation and run.release_id not in spent and not any(run.reports.rglob("*.parquet")):
             for folder in (run.vault.parent, run.reports, run.folder):
-                _delete(folder, "Its source was refused. Nothing was published.")
+                _delete(folder, "of a source that was refused", Outcome.NOTHING_PUBLISHED)
         raise
 
 
-def _delete(folder: Path, state: str) -> None:
+def _delete(folder: Path, whose: str, outcome: Outcome = Outcome.AS_BEFORE) -> None:
     reason = delete_folder(folder)
     if reason is not None:
         raise HomeError(
-            f"{folder}: raw values could not be deleted ({reason}). {state} Mend the cause and run the same command "
-            f"again, which deletes them, or delete the folder yourself."
+            f"raw values {whose}, could not be deleted ({reason})",
+            outcome,
+            file=folder,
+            remedy="Mend the cause and run the same command again, which deletes them, or delete the folder yourself.",
         )
 
 

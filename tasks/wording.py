@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from pldp.page.wording import Wording
-from pldp.tasks.home import replace
+from pldp.tasks.drafts import replace
 
 WORDING = "wording.json"
 

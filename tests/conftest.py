@@ -36,7 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests that take minutes too")
 
 
+FIRST = ("faults", "flows")
+"""Folders whose tests wait for servers and for other processes: they come first, so that no worker waits at the end."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.parent.name not in FIRST)
     if not config.getoption("--slow"):
         for item in items:
             if "slow" in item.keywords:

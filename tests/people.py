@@ -28,7 +28,7 @@ SPEC: dict[str, Any] = {
         {"name": "sex", "values": list(SEXES)},
     ],
     "budget": {"total": 4},
-    "levels": {"column": "level"},
+    "levels": {"dependence": 1, "column": "level"},
     "expected": {"users": 2000},
 }
 

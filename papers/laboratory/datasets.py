@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from pldp.errors import SourceError
+from pldp.errors import Outcome, SourceError
 from pldp.papers.model import Data
 
 DEFAULT_FOLDER = Path("../shared/data")
@@ -38,8 +38,10 @@ def _loaded(name: str, folder: Path) -> Data:
         return read(paths)
     except (OSError, EOFError, ValueError, IndexError, pl.exceptions.PolarsError) as error:
         raise SourceError(
-            f"{paths[0]}: not the data set {name} as published ({type(error).__name__}). "
-            "Give the folder of the original files with --data. Nothing was run."
+            f"not the data set {name} as published ({type(error).__name__})",
+            Outcome.NOTHING_RUN,
+            file=paths[0],
+            remedy="Give the folder of the original files with --data.",
         ) from None
 
 
@@ -56,7 +58,10 @@ def fingerprint(name: str | None, folder: Path) -> str:
 def _present(path: Path, name: str) -> Path:
     if not path.is_file():
         raise SourceError(
-            f"{path}: the data set {name} is not there. Give the folder that holds it with --data. Nothing was run."
+            f"the data set {name} is not there",
+            Outcome.NOTHING_RUN,
+            file=path,
+            remedy="Give the folder that holds it with --data.",
         )
     return path
 

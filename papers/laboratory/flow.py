@@ -12,7 +12,7 @@ from pathlib import Path
 
 from prefect import flow
 
-from pldp.errors import PldpError, StageFailed
+from pldp.errors import Outcome, PldpError, StageFailed
 from pldp.flows.orchestration import orchestrated
 from pldp.flows.progress import report
 from pldp.papers.compare import Tally, by_key, compare, tally
@@ -94,8 +94,8 @@ def _result(future: Future[tuple[list[Point], float]], unit: Unit) -> tuple[list
     except Exception as error:
         told = ", ".join(f"{name} {value}" for name, value in unit.arguments.items())
         raise StageFailed(
-            f"{unit.paper}, {unit.experiment} ({told}): {type(error).__name__}: {error}. "
-            "What was finished is kept; run the same command again to resume."
+            f"{unit.paper}, {unit.experiment} ({told}): {type(error).__name__}: {error}",
+            Outcome.KEPT,
         ) from None
 
 

@@ -15,7 +15,7 @@ from pldp.papers.compare import ALPHA, Tally, by_key, tally
 from pldp.papers.laboratory.grids import draw_panel
 from pldp.papers.model import Compared, Fact, Picture, Point, Points
 from pldp.papers.registry import CITATIONS, NAMES, Paper, title
-from pldp.tasks.home import replace
+from pldp.tasks.drafts import replace
 
 _SIGNS = {"agrees": ("✓", "good"), "differs": ("≠", "soft"), "unexplained": ("✗", "bad")}
 _BOUNDS = {"equals": "", "at most": "≤ ", "at least": "≥ "}

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from pldp.errors import HomeError
+from pldp.errors import HomeError, Outcome
 from pldp.papers.compare import Tally
 from pldp.papers.model import Compared, Fact, Point, Unit
 from pldp.tasks.query import comments, connect, statement
@@ -131,7 +131,12 @@ def open_store(folder: Path) -> Iterator[Store]:
         except duckdb.IOException as error:
             reason = "another process has it open" if "lock" in str(error) else type(error).__name__
         if reason:
-            raise HomeError(f"{path}: the results cannot be kept there ({reason}). Give another folder with --to.")
+            raise HomeError(
+                f"the results cannot be kept there ({reason})",
+                Outcome.NOTHING_RUN,
+                file=path,
+                remedy="Give another folder with --to.",
+            )
         for name in _TABLES:
             create = statement(name)
             connection.execute(create)

@@ -11,7 +11,7 @@ import numpy as np
 from pldp.channels.protocol import Counts, Floats
 from pldp.channels.unary import BRR
 from pldp.estimate.allocation import optimal_shares
-from pldp.estimate.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
+from pldp.estimate.combine import CLASSIC, Levels, combine_linear, estimate_levels
 from pldp.estimate.op import perturbation_method, smallest_maximum
 from pldp.estimate.simulate import draw_levels, draw_support
 from pldp.papers.model import Point
@@ -94,7 +94,7 @@ def error_points(n: int, epsilon: float, repeats: int, seed: int) -> list[Point]
     some = min(repeats // 4, _EXACT_REPEATS)
     exact = np.zeros(some)
     for _, truth, levels in draws(n, epsilon, repeats, rng):
-        for method in LINEAR_METHODS:
+        for method in CLASSIC:
             squares[_NAMES[method]] += n * ((combine_linear(method, levels).frequency - truth) ** 2).sum(axis=-1)
         for step in range(ITERATIONS):  # the first iteration is the regression itself
             fitted = perturbation_method(levels.frequencies, truth, step)

@@ -18,7 +18,7 @@ from pldp.channels.choice import candidates, choose
 from pldp.channels.exact import log_above
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.channels.registry import PROTOCOLS
-from pldp.estimate.combine import LINEAR_METHODS
+from pldp.estimate.combine import CLASSIC
 from pldp.estimate.hidden import level_report, self_calibrated
 from pldp.estimate.simulate import whole_counts
 from pldp.privacy.leak import level_leak
@@ -117,7 +117,7 @@ def public_choices(setting: Setting) -> list[Choice]:
         Choice(mechanisms, method, typical(predict_linear(plan, method, setting.sizes, setting.frequency)))
         for mechanisms in dict.fromkeys([each, *plans])
         for plan in [attribute(setting, mechanisms)]
-        for method in LINEAR_METHODS
+        for method in CLASSIC
     ]
     return _ranked(found)
 

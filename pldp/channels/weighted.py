@@ -26,20 +26,24 @@ _GUIDE = 12  # digits that the table decides by
 _WORD = 16  # digits drawn first
 _UNDECIDED = np.uint16(0xFFFF)
 _LAST = np.uint64((1 << BITS) - 1)
+_APART = 32  # sizes without a row between tables that stay apart
+_Tables = tuple[int, int, NDArray[np.uint16], Words]
+"""The first and the last size that has a row, then guide and thresholds."""
 
 
 class Split:
     """A uniform set of r among left + right positions has j among the left ones with weight C(left, j) C(right, r − j).
 
-    There is a row of tables for every r that occurred, and for those between: `guide` has the outcome by r and the
-    first digits of U, or that they do not decide; `thresholds` has ⌊2^64 S_j / T⌋ for j from 1 on, in order, filled up
-    with 2^64 − 1. So the outcome is the number of thresholds not above U, where U begins as none of them does.
+    Tables have a row for every r from a first to a last one: `guide` has the outcome by r and the first digits of U, or
+    that they do not decide; `thresholds` has ⌊2^64 S_j / T⌋ for j from 1 on, in order, filled up with 2^64 − 1. So the
+    outcome is the number of thresholds not above U, where U begins as none of them does. Sizes that lie far apart, as
+    those of strict and weak levels do, have tables of their own: all between would take minutes and gigabytes.
     """
 
     def __init__(self, left: int, right: int) -> None:
         self.left, self.right = left, right
         # Replaced whole, so that threads that share it never see one half of it.
-        self._tables: tuple[int, int, NDArray[np.uint16], Words] | None = None
+        self._tables: tuple[_Tables, ...] = ()
 
     def draw(self, sizes: Weights, stream: Keystream) -> Weights:
         """How many of the members of each set, of which there are `sizes`, stand at the left."""
@@ -90,16 +94,25 @@ class Split:
 
     def _tables_for(self, low: int, high: int) -> tuple[int, NDArray[np.uint16], Words]:
         """The first row's r, guide and thresholds; with rows for all r from low to high."""
-        tables = self._tables
-        if tables is None or low < tables[0] or high > tables[1]:
-            if tables is not None:
+        for first, last, guide, thresholds in self._tables:
+            if first <= low and high <= last:
+                return first, guide, thresholds
+        apart = []
+        for tables in self._tables:
+            if min(high, tables[1]) + _APART < max(low, tables[0]):
+                apart.append(tables)
+            else:
                 low, high = min(low, tables[0]), max(high, tables[1])
-            thresholds, guides = zip(*(_row(self.left, self.right, size) for size in range(low, high + 1)), strict=True)
-            filled = np.full((len(thresholds), max(map(len, thresholds))), _LAST)
-            for row, some in zip(filled, thresholds, strict=True):
-                row[: len(some)] = some
-            self._tables = tables = (low, high, np.concatenate(guides), filled)
-        return tables[0], tables[2], tables[3]
+        made = self._made(low, high)
+        self._tables = (*apart, made)
+        return made[0], made[2], made[3]
+
+    def _made(self, low: int, high: int) -> _Tables:
+        thresholds, guides = zip(*(_row(self.left, self.right, size) for size in range(low, high + 1)), strict=True)
+        filled = np.full((len(thresholds), max(map(len, thresholds))), _LAST)
+        for row, some in zip(filled, thresholds, strict=True):
+            row[: len(some)] = some
+        return low, high, np.concatenate(guides), filled
 
 
 @lru_cache(maxsize=1 << 12)

@@ -1,6 +1,7 @@
-"""The answer of an attribute with public levels: the guarded estimate, its error and its interval.
+"""Linear estimates of an attribute with public levels, by any method, with the interval that goes with them.
 
-`dependence` is what the spec declares: Γ ≥ 1, or None for `unknown`, where nothing is assumed and the answer is `sum`.
+The spec declares how far choices may depend on values: Γ ≥ 1, or None for `unknown`, where nothing is excluded. Every
+method's interval covers what is declared; `guarded` is the method that makes it short.
 """
 
 from __future__ import annotations
@@ -10,62 +11,52 @@ from dataclasses import dataclass
 import numpy as np
 
 from pldp.channels.protocol import Floats
-from pldp.estimate.combine import Levels, linear_weights, noise_variances
-from pldp.estimate.critical import CONFIDENCE
-from pldp.estimate.guarded import Noise, guarded_weights, tilted_moments, worst_bias
-from pldp.estimate.invert import Table, hypothesis_table, invert_table
+from pldp.estimate.combine import Combined, Levels, combine_linear, first_pass, weighted
+from pldp.estimate.guarded import worst_bias
+from pldp.estimate.invert import ANYTHING, Cover, hypothesis_table, invert_table
 
-ANYTHING = 1e12
-"""The Γ of `unknown`: no tilt of the levels is excluded."""
+GUARDED = "guarded"
+INVERTED = "inverted test"
+EXTENDED = "inverted test, extended"
+"""The same, so far that it holds an estimate by another method."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Arrays are (…, value); `standard_error` is that of chance alone, `bias` the most that dependence can add."""
+    """Arrays are (…, value). `combined.standard_error` is that of chance alone, `bias` the most that choices as far
+    from independent as declared can add."""
 
-    frequency: Floats
-    standard_error: Floats
+    combined: Combined
     bias: Floats
     low: Floats
     high: Floats
-    weights: Floats
 
 
-def guarded_table(levels: Levels, dependence: float | None, confidence: float = CONFIDENCE) -> Table:
-    """The tests that `guarded_answer` inverts; one table serves every cell and repetition of these level sizes."""
-    method, gamma = ("sum", ANYTHING) if dependence is None else ("guarded", dependence)
-    return hypothesis_table(method, levels.n, levels.protocols, gamma=gamma, confidence=confidence)
+def gamma_of(dependence: float | None) -> float:
+    return ANYTHING if dependence is None else dependence
 
 
-def guarded_answer(
-    levels: Levels, dependence: float | None, confidence: float = CONFIDENCE, table: Table | None = None
-) -> Answer:
-    """Estimate, error, bound on the bias and interval of every value, from the levels' estimates.
+def combine_levels(method: str, levels: Levels, cover: Cover) -> Combined:
+    """By `sum`, `oc`, `oc+` or `guarded`.
 
-    Weights need a share before there is an estimate; a first pass with `oc` at uniform shares gives it, as for `oc+`
-    (docs/methods.md section 7). The interval needs no first pass: its weights are those of each hypothesis.
+    Weights of `guarded` need a share before there is an estimate; a first pass with `oc` gives it, as for `oc+`, and
+    they are those of that share's own test. At Γ = 1 they are those of `oc+`.
     """
-    n = levels.n_reports
-    edge = 1 / max(n, 2)
-    noise, shares = Noise.of(levels.protocols), levels.n / n
-    size = levels.frequencies.shape[-1]
-    if dependence is None:
-        weights = np.broadcast_to(shares[:, None], levels.frequencies.shape)
-    else:
-        uniform = np.full(size, 1 / size)
-        first = linear_weights("oc", levels.n, noise_variances(levels.protocols, uniform), uniform)
-        pilot = np.clip((first * levels.frequencies).sum(axis=-2), edge, 1 - edge)
-        weights = guarded_weights(levels.n, noise, pilot, dependence, confidence)
-    frequency = (weights * levels.frequencies).sum(axis=-2)
-    inside = np.clip(frequency, edge, 1 - edge)
-    _, variance = tilted_moments(weights, levels.n, noise, inside)
-    tests = guarded_table(levels, dependence, confidence) if table is None else table
-    interval = invert_table(tests, levels.frequencies, frequency)
-    return Answer(
-        frequency=frequency,
-        standard_error=np.sqrt(variance),
-        bias=worst_bias(weights, shares, inside, ANYTHING if dependence is None else dependence),
-        low=interval.low,
-        high=interval.high,
-        weights=weights,
-    )
+    if method != GUARDED:
+        return combine_linear(method, levels)
+    if cover.gamma == 1:
+        return combine_linear("oc+", levels)
+    return weighted(levels, hypothesis_table(GUARDED, levels.n, levels.protocols, cover).weights_at(first_pass(levels)))
+
+
+def answer(method: str, levels: Levels, cover: Cover, estimate: Floats | None = None) -> Answer:
+    """Estimate, error, bound on the bias and interval of every value; the interval holds `estimate`, where another
+    method gave one, else the combined one."""
+    combined = combine_levels(method, levels, cover)
+    table = hypothesis_table(method, levels.n, levels.protocols, cover)
+    inside = combined.frequency if estimate is None else estimate
+    interval = invert_table(table, levels.frequencies, inside)
+    edge = 1 / max(levels.n_reports, 2)
+    share = np.clip(combined.frequency, edge, 1 - edge)
+    bias = worst_bias(combined.weights, levels.n / levels.n_reports, share, cover.gamma)
+    return Answer(combined, bias, interval.low, interval.high)

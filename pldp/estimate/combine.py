@@ -17,7 +17,9 @@ import numpy as np
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 
-LINEAR_METHODS = ("sum", "oc", "oc+")
+CLASSIC = ("sum", "oc", "oc+")
+"""The paper's two combinations and ours, which all take choices to be independent of values, or need not."""
+LINEAR_METHODS = (*CLASSIC, "guarded")
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def linear_weights(method: str, n: Counts, noise: Floats, between: Floats) -> Fl
         case "oc+":
             raw = sizes / (noise + between[..., None, :])
         case _:
-            raise ValueError(f"{method!r} is not one of {', '.join(LINEAR_METHODS)}")
+            raise ValueError(f"{method!r} is not one of {', '.join(CLASSIC)}")
     return raw / raw.sum(axis=-2, keepdims=True)
 
 
@@ -84,19 +86,28 @@ def linear_variance(weights: Floats, n: Counts, noise: Floats, between: Floats) 
 
 
 def combine_linear(method: str, levels: Levels) -> Combined:
-    """One of `LINEAR_METHODS`, with the standard error at the estimate.
+    """One of `CLASSIC`, with the standard error at the estimate.
 
     `oc+` needs S² before it has an estimate; a first pass with `oc` gives it. Its weights are therefore estimated,
     which costs a bias of order 1/n, far below the standard error (tests/pldp/estimate/test_combine.py). Both are
     kept one user away from 0 and 1: a rare value that the first pass misses still has a spread between users.
     """
+    pilot = first_pass(levels)
+    noise = noise_variances(levels.protocols, pilot)
+    return weighted(levels, linear_weights(method, levels.n, noise, spread(pilot, levels.n_reports)))
+
+
+def first_pass(levels: Levels) -> Floats:
+    """Shares that weights may be made for, by `oc` as if all values were alike: within one user of 0 and 1."""
     edge = 1 / max(levels.n_reports, 2)
     uniform = np.full(levels.frequencies.shape[-1], 1 / levels.frequencies.shape[-1])
-    pilot_noise = noise_variances(levels.protocols, uniform)
-    pilot_weights = linear_weights("oc", levels.n, pilot_noise, uniform)
-    pilot = np.clip((pilot_weights * levels.frequencies).sum(axis=-2), edge, 1 - edge)
-    noise = noise_variances(levels.protocols, pilot)
-    weights = linear_weights(method, levels.n, noise, spread(pilot, levels.n_reports))
+    weights = linear_weights("oc", levels.n, noise_variances(levels.protocols, uniform), uniform)
+    return np.clip((weights * levels.frequencies).sum(axis=-2), edge, 1 - edge)
+
+
+def weighted(levels: Levels, weights: Floats) -> Combined:
+    """With these weights, (…, level, value), and the standard error at the estimate."""
+    edge = 1 / max(levels.n_reports, 2)
     frequency = (weights * levels.frequencies).sum(axis=-2)
     inside = np.clip(frequency, edge, 1 - edge)
     variance = linear_variance(

@@ -15,10 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
 
 from pldp.channels.protocol import Floats
+from pldp.estimate.checks import homogeneity
 from pldp.estimate.combine import Levels, combine_linear
+from pldp.estimate.distributions import norm
 from pldp.estimate.guarded import Noise
 
 _LEAST_HOLDERS = 3.0
@@ -31,6 +32,21 @@ class Contradiction:
     p_value: Floats
     level: Floats
     value: Floats
+
+
+def agreement(levels: Levels, dependence: float | None) -> Floats:
+    """p-value of what the spec declares; where it is `unknown` there is nothing to contradict.
+
+    At Γ = 1 the χ² that all levels estimate one histogram sees other departures than the largest excess, with few
+    values more: both are looked at, each at half the level.
+    """
+    if dependence is None:
+        return np.ones(levels.frequencies.shape[:-2])
+    excess = contradiction(levels, dependence).p_value
+    if dependence > 1:
+        return excess
+    pooled = combine_linear("oc+", levels).frequency
+    return np.minimum(1.0, 2 * np.minimum(excess, homogeneity(levels, pooled)))
 
 
 def contradiction(levels: Levels, gamma: float) -> Contradiction:

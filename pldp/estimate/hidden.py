@@ -108,7 +108,9 @@ def auem(
     return Estimate(frequency, np.sqrt(np.maximum(variance, np.finfo(np.float64).eps / n)))
 
 
-def hidden_sum(joint: Counts, tally: Counts, protocols: tuple[PureProtocol, ...], report: PureProtocol) -> Estimate:
+def hidden_sum(
+    joint: Counts | Floats, tally: Counts | Floats, protocols: tuple[PureProtocol, ...], report: PureProtocol
+) -> Estimate:
     """Unbiased however levels depend on values: what `sum` is for public levels, at a price in variance.
 
     Pr[b | level] is known, so each level's support and size can be had from `joint` and `tally` by inverting it:
@@ -141,7 +143,7 @@ def self_calibrated(
     """
     same_class(protocols)
     size = protocols[0].domain_size
-    u, w = _own_bit(protocols)
+    u, w = own_bit(protocols)
     if size - 1 + w <= 0:
         raise ValueError(
             f"self-calibration is undefined for {protocols[0].name} over {size} values: the mean number of supported "
@@ -149,27 +151,34 @@ def self_calibrated(
         )
     levels_q = np.array([protocol.q for protocol in protocols])
     mean = (support.sum(axis=-1, keepdims=True) / n - u) / (size - 1 + w)
-    inside_q = np.clip(mean, levels_q.min(), levels_q.max())
+    inside_q, lowest, highest = spread_of_levels(mean, protocols)
     gap = np.maximum(u + (w - 1) * mean, min(protocol.gap for protocol in protocols))
     frequency = (support / n - mean) / gap
     p = np.clip(frequency, 0, 1)
-    highest = inside_q * (1 - inside_q)  # Jensen: everybody at one level
-    steep = np.ptp(levels_q) or 1.0
-    part = (inside_q - levels_q.min()) / steep
+    known = None if shares is None else np.clip((shares * levels_q * (1 - levels_q)).sum(), lowest, highest)
+    ends_of_v = (lowest, highest) if known is None else (known,)
+    worst = np.max([calibrated_noise(p, inside_q, gap, v, size, u, w) for v in ends_of_v], axis=0)
+    return Estimate(frequency, np.sqrt(worst / n) / gap)
+
+
+def calibrated_noise(p: Floats, mean_q: Floats, gap: Floats, v: Floats, size: int, u: float, w: float) -> Floats:
+    """Variance of one report's part in p̂_j − p_j times the gap, at a share p, with V = `v`: `self_calibrated`."""
+    g = (1 + (w - 1) * p) / (size - 1 + w)
+    own = u * (1 - u) + w * (1 - 2 * u) * mean_q - w**2 * (mean_q - v)  # Σ ρ_l p_l(1 − p_l)
+    noise = p * ((1 - g) ** 2 * own + (size - 1) * g**2 * v)
+    noise += (1 - p) * ((1 - g) ** 2 * v + g**2 * own + (size - 2) * g**2 * v)
+    square = u**2 + 2 * u * (w - 1) * mean_q + (w - 1) ** 2 * (mean_q - v)  # Σ ρ_l (p_l − q_l)²
+    return np.asarray(noise + p * (1 - p) * np.maximum(square - gap**2, 0))
+
+
+def spread_of_levels(mean: Floats, protocols: tuple[PureProtocol, ...]) -> tuple[Floats, Floats, Floats]:
+    """The mean q kept where levels can have it, and the least and the most that Σ_l ρ_l q_l(1 − q_l) can be with it."""
+    levels_q = np.array([protocol.q for protocol in protocols])
+    inside = np.clip(mean, levels_q.min(), levels_q.max())
+    part = (inside - levels_q.min()) / (np.ptp(levels_q) or 1.0)
     ends = levels_q[[levels_q.argmin(), levels_q.argmax()]]
     lowest = (1 - part) * ends[0] * (1 - ends[0]) + part * ends[1] * (1 - ends[1])  # everybody at the two extremes
-    known = None if shares is None else np.clip((shares * levels_q * (1 - levels_q)).sum(), lowest, highest)
-    g = (1 + (w - 1) * p) / (size - 1 + w)
-
-    def variance(v: Floats) -> Floats:
-        own = u * (1 - u) + w * (1 - 2 * u) * inside_q - w**2 * (inside_q - v)  # Σ ρ_l p_l(1 − p_l)
-        noise = p * ((1 - g) ** 2 * own + (size - 1) * g**2 * v)
-        noise += (1 - p) * ((1 - g) ** 2 * v + g**2 * own + (size - 2) * g**2 * v)
-        square = u**2 + 2 * u * (w - 1) * inside_q + (w - 1) ** 2 * (inside_q - v)  # Σ ρ_l (p_l − q_l)²
-        return (noise / gap**2 + p * (1 - p) * np.maximum(square / gap**2 - 1, 0)) / n
-
-    worst = np.maximum(variance(lowest), variance(highest)) if known is None else variance(known)
-    return Estimate(frequency, np.sqrt(worst))
+    return inside, lowest, inside * (1 - inside)  # Jensen: everybody at one level
 
 
 def same_class(protocols: tuple[PureProtocol, ...]) -> None:
@@ -177,7 +186,7 @@ def same_class(protocols: tuple[PureProtocol, ...]) -> None:
         raise ValueError("hidden levels need one protocol for all levels of an attribute")
 
 
-def _own_bit(protocols: tuple[PureProtocol, ...]) -> tuple[float, float]:
+def own_bit(protocols: tuple[PureProtocol, ...]) -> tuple[float, float]:
     """(u, w) of p_l = u + w q_l."""
     if isinstance(protocols[0], BRR):
         return 1.0, -1.0

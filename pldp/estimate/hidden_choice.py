@@ -14,7 +14,7 @@ import numpy as np
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.channels.unary import BRR
-from pldp.estimate.hidden import auem, level_report, self_calibrated
+from pldp.estimate.hidden import auem, calibrated_noise, level_report, own_bit, self_calibrated, spread_of_levels
 from pldp.estimate.score import Interval
 
 MOST_VARIATION = 0.25
@@ -35,12 +35,19 @@ class HiddenChoice:
 
 
 def fieller_interval(
-    joint: Counts | Floats, tally: Counts | Floats, protocols: tuple[PureProtocol, ...], report: PureProtocol, z: float
+    joint: Counts | Floats,
+    tally: Counts | Floats,
+    protocols: tuple[PureProtocol, ...],
+    report: PureProtocol,
+    z: float,
+    *,
+    population: bool = False,
 ) -> Interval:
     """For AUEM's shares: `joint` is the support by level report, (…, b, value), `tally` (…, b).
 
     V(f) = mean of ψ² − f(1−f)·D², because the users' own shares are asked for; D is taken one standard error low. It is
-    at least that of the support to be expected at f. Ends are interpolated between the shares of a fine grid.
+    at least that of the support to be expected at f. Of a `population` behind the users nothing is taken off. Ends are
+    interpolated between the shares of a fine grid.
     """
     n = tally.sum(axis=-1)[..., None, None]
     q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("q", "gap"))
@@ -55,14 +62,37 @@ def fieller_interval(
     ) / n
     sure = np.maximum(gap - np.sqrt(spread), d.min())
     implied = np.clip(low + f * np.clip(gap, d.min(), d.max()), 0, 1)
-    within = f * (1 - f) * sure**2
+    within = 0 * f if population else f * (1 - f) * sure**2
     variance = np.maximum(squares - within, implied * (1 - implied) - within)
     away = joint.sum(axis=-2)[..., None] / n - low - f * gap
     half = z * np.sqrt(np.maximum(variance, 1e-300) / n)
-    low_end, high_end = _crossing(half - away), 1 - _crossing((half + away)[..., ::-1])
     blind = (gap <= z * np.sqrt(spread))[..., 0]
+    ends = _accepted(away, half)
+    return Interval(np.where(blind, 0.0, ends.low), np.where(blind, 1.0, ends.high))
+
+
+def _accepted(away: Floats, half: Floats) -> Interval:
+    """The shares of the grid within reach, (…, value, hypothesis) → (…, value)."""
+    low_end, high_end = _crossing(half - away), 1 - _crossing((half + away)[..., ::-1])
     ends = np.sort(np.stack([low_end, high_end]), axis=0)  # where nothing is accepted, both are next to the estimate
-    return Interval(np.where(blind, 0.0, ends[0]), np.where(blind, 1.0, ends[1]))
+    return Interval(ends[0], ends[1])
+
+
+def calibrated_interval(
+    support: Counts | Floats, n: int, protocols: tuple[PureProtocol, ...], z: float, *, population: bool = False
+) -> Interval:
+    """For `self_calibrated`: c_j/N − q̂ − f·(u + (w − 1)q̂) is linear in the counts and has mean zero at the true f, so
+    the interval is all f where it lies within z standard deviations, taken at f and at the worse mix of levels."""
+    u, w = own_bit(protocols)
+    size = protocols[0].domain_size
+    mean = ((support.sum(axis=-1, keepdims=True) / n - u) / (size - 1 + w))[..., None]
+    inside, *ends = spread_of_levels(mean, protocols)
+    gap = u + (w - 1) * mean
+    f = _GRID
+    noise = np.max([calibrated_noise(f, inside, u + (w - 1) * inside, v, size, u, w) for v in ends], axis=0)
+    if population:
+        noise = noise + f * (1 - f) * gap**2
+    return _accepted(support[..., None] / n - mean - f * gap, z * np.sqrt(noise / n))
 
 
 def _crossing(room: Floats) -> Floats:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pldp.channels.protocol import Floats
-from pldp.estimate.checks import homogeneity
-from pldp.estimate.combine import (
-    LINEAR_METHODS,
-    Combined,
-    Levels,
-    combine_linear,
-    estimate_levels,
-    linear_covariance,
-    spread,
-)
+from pldp.estimate.answer import EXTENDED, GUARDED, INVERTED, answer, combine_levels, gamma_of
+from pldp.estimate.combine import LINEAR_METHODS, Combined, Levels, estimate_levels, linear_covariance, spread
+from pldp.estimate.critical import CONFIDENCE
+from pldp.estimate.dependence import agreement
 from pldp.estimate.distributions import norm
+from pldp.estimate.invert import Cover
 from pldp.estimate.likelihood import Likelihood
 from pldp.estimate.op import DEFAULT_STEPS, perturbation_method, smallest_maximum
 from pldp.estimate.postprocess import postprocess, project_to_simplex
@@ -33,14 +28,27 @@ RELIABLE = 3.0
 class Recipe:
     """How an attribute's levels become one histogram; part of the plan."""
 
-    method: str = "oc+"
+    method: str = GUARDED
     postprocess: str = "none"
+    dependence: float | None = 1.0
+    """Γ: how many times likelier, or less likely, the holders of a value may be to choose a level than people at large.
+    None is `unknown`."""
     disagreement: str = "sum"
     alpha: float = 1e-3
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     population: bool = False
     steps: int = DEFAULT_STEPS
     sum_to_one: bool = False
+
+    @property
+    def cover(self) -> Cover:
+        """What an interval must hold for."""
+        return Cover(gamma_of(self.dependence), self.confidence, self.population)
+
+    @property
+    def linear(self) -> str:
+        """The unbiased combination beside the estimate."""
+        return self.method if self.method in LINEAR_METHODS else GUARDED
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,14 @@ class Histogram:
     ci_high: Floats
     unbiased: Combined
     agreement: float
+    """p-value of the declared dependence."""
     agreed: bool
+    interval: str = "normal"
+    """How the interval was made."""
+    dependence: float | None = 1.0
+    """How far choices may depend on values for the interval to hold; None is any far."""
+    bias: Floats | None = None
+    """The most that choices which depend on values as far as declared can add to the unbiased estimate."""
     converged: bool = True
     """Whether a likelihood was climbed to its end; everything else has one."""
     covariance: Floats | None = None
@@ -71,31 +86,32 @@ def estimate_histogram(
     *,
     with_covariance: bool = False,
 ) -> Histogram:
-    """Test that the levels agree, combine them, post-process, and say how far off the result may be.
+    """Test what is declared of choices, combine, post-process, and say how far off the result may be.
 
-    The estimate follows a pre-test: where levels disagree, weights that assume agreement would be biased, and `sum`
-    is used instead. Intervals are those of the unbiased estimate, cut to [0, 1]; the standard error of a biased one
-    is the root mean squared error of a parametric bootstrap. `em` has both from its information; `likelihood` is only
-    called where it is used.
+    Where the levels contradict the declared dependence, `sum` is used and nothing is assumed of it. Intervals are those
+    of the unbiased estimate, by inverting tests; `em`'s is that of `guarded`, extended to hold its estimate. The
+    standard error of a biased estimate is the root mean squared error of a parametric bootstrap; `em` has its from its
+    information; `likelihood` is only called where it is used.
     """
-    pooled = combine_linear("oc+", levels)
-    agreement = float(homogeneity(levels, pooled.frequency))
-    agreed = agreement >= recipe.alpha
-    linear = recipe.method if recipe.method in LINEAR_METHODS else "oc+"
-    unbiased = combine_linear(linear if agreed else "sum", levels)
-    method = recipe.method if agreed else "sum"
-    beyond = spread(unbiased.frequency, levels.n_reports) / levels.n_reports if recipe.population else np.zeros(1)
+    p_value = float(agreement(levels, recipe.dependence))
+    agreed = p_value >= recipe.alpha
+    if not agreed:
+        recipe = replace(recipe, method="sum", dependence=None)
+    method = recipe.method
     converged, covariance = True, None
+    found = None
     if method == "em":
         if likelihood is None:
             raise ValueError("method 'em' needs the likelihood of the reports")
         found = likelihood()
+    linear = answer(recipe.linear, levels, recipe.cover, None if found is None else found.frequency)
+    unbiased = linear.combined
+    beyond = spread(unbiased.frequency, levels.n_reports) / levels.n_reports if recipe.population else np.zeros(1)
+    if found is not None:
         converged, covariance = found.converged, found.covariance if with_covariance else None
         frequency, error = found.frequency, found.standard_error
-        low, high = interval(frequency, error, beyond, recipe)
     else:
         frequency = apply(method, recipe, levels, reference)
-        low, high = interval(unbiased.frequency, unbiased.standard_error, beyond, recipe)
         error = unbiased.standard_error
         covariance = linear_covariance(levels, unbiased) if with_covariance else None
         if method not in LINEAR_METHODS or recipe.postprocess != "none":
@@ -105,17 +121,20 @@ def estimate_histogram(
         biased=method not in LINEAR_METHODS or recipe.postprocess != "none",
         frequency=frequency,
         standard_error=np.sqrt(error**2 + beyond),
-        ci_low=low,
-        ci_high=high,
+        ci_low=linear.low,
+        ci_high=linear.high,
         unbiased=unbiased,
-        agreement=agreement,
+        agreement=p_value,
         agreed=agreed,
+        interval=INVERTED if found is None else EXTENDED,
+        dependence=recipe.dependence,
+        bias=linear.bias,
         converged=converged,
         covariance=covariance,
     )
 
 
-def interval(frequency: Floats, standard_error: Floats, beyond: Floats, recipe: Recipe) -> tuple[Floats, Floats]:
+def wald(frequency: Floats, standard_error: Floats, beyond: Floats, recipe: Recipe) -> tuple[Floats, Floats]:
     """Two-sided, cut to [0, 1]; `beyond` is the variance between these users and a population behind them."""
     half = norm.ppf(0.5 + recipe.confidence / 2) * np.sqrt(standard_error**2 + beyond)
     return np.clip(frequency - half, 0, 1), np.clip(frequency + half, 0, 1)
@@ -124,7 +143,7 @@ def interval(frequency: Floats, standard_error: Floats, beyond: Floats, recipe: 
 def apply(method: str, recipe: Recipe, levels: Levels, reference: Floats | None) -> Floats:
     """Combine by `method` and post-process; leading dimensions are repetitions."""
     if method in LINEAR_METHODS:
-        linear = combine_linear(method, levels)
+        linear = combine_levels(method, levels, recipe.cover)
         return postprocess(recipe.postprocess, linear.frequency, linear.standard_error)
     if reference is None:
         raise ValueError(f"method {method!r} needs a reference histogram")

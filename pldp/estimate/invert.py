@@ -6,29 +6,47 @@ no pilot, no estimated noise. They do not depend on the value either, so one tab
 attribute and all repetitions of a study; inverting it is one matrix product.
 
 h(f) is se·cv(B/se) where reports are many, and the exact quantile of the law (`law`) where one report moves the
-estimate by more than 0.08 of its standard error. With Γ > 1 it is the largest over the worst tilts (`guarded`). Near
-0 and 1, where estimates beyond the bound speak for the bound, h is longer towards it and shorter away from it.
+estimate by more than 0.08 of its standard error. With Γ > 1 it is the largest over the worst tilts (`guarded`),
+whatever the weights: an interval covers what is declared by every method. Near 0 and 1, where estimates beyond the
+bound speak for the bound, h is longer towards it and shorter away from it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.critical import CONFIDENCE, boundary_ratio, reach
-from pldp.estimate.guarded import Noise, guarded_weights, tilted_moments, worst_tilt
+from pldp.estimate.guarded import Noise, tilted_moments, worst_tilt
 from pldp.estimate.law import PAD, STEP, Channels, coarseness, distribution, standard_law
+from pldp.estimate.path import Guard
 from pldp.estimate.score import Interval
 
+ANYTHING = 1e12
+"""The Γ of `unknown`: no tilt of the levels is excluded."""
 COARSE = 0.08
 """Steps of one report, in standard errors, from which on the exact law is used."""
 _WHOLE = 24  # hypotheses of 0, 1, 2 … holders before the grid widens
 _WIDER = 48
 _ALL = 300  # up to so many people every number of holders is a hypothesis
+_BATCH = 4096  # cells at a time, so that memory does not grow with them
 _LEAST_HOLDERS = 3.0  # weights are made for at least so many: with none, levels would not count as different people
+
+
+@dataclass(frozen=True)
+class Cover:
+    """What an interval must hold for: choices that depend on values up to Γ, and these users or those behind them."""
+
+    gamma: float = 1.0
+    confidence: float = CONFIDENCE
+    population: bool = False
+
+
+INDEPENDENT = Cover()
 
 
 @dataclass(frozen=True)
@@ -43,6 +61,13 @@ class Table:
     n: int
     exact: int
     """How many hypotheses were judged by the exact law."""
+    whole: bool = True
+    """Whether only whole numbers of people can be true; not of a population."""
+
+    def weights_at(self, share: Floats) -> Floats:
+        """Of the test of any share, (…, level, cell), for an estimate that goes with the tests."""
+        found = [np.interp(share, self.share, level) for level in self.weights.T]
+        return np.stack(found, axis=-2)
 
 
 def hypotheses(n: int) -> Counts:
@@ -55,66 +80,55 @@ def hypotheses(n: int) -> Counts:
     return found
 
 
-def hypothesis_table(
-    method: str,
-    n: Counts,
-    protocols: tuple[PureProtocol, ...],
-    *,
-    gamma: float = 1.0,
-    confidence: float = CONFIDENCE,
-) -> Table:
-    """The tests of one attribute by `sum`, `oc`, `oc+` or `guarded`; levels that nobody chose must have dropped out.
+def hypothesis_table(method: str, n: Counts, protocols: tuple[PureProtocol, ...], cover: Cover = INDEPENDENT) -> Table:
+    """The tests of one attribute by `sum`, `oc`, `oc+` or `guarded`; levels that nobody chose must have dropped out."""
+    if n.size == 1:
+        method, cover = "sum", replace(cover, gamma=1.0)  # nothing to weigh, nothing to choose
+    elif method == "guarded" and cover.gamma == 1:
+        method = "oc+"
+    return _table(method, tuple(n.tolist()), protocols, cover)
 
-    Γ matters to `guarded` and to `sum`, whose noise depends on where the holders are; `oc` and `oc+` assume Γ = 1.
-    """
+
+@lru_cache(maxsize=256)
+def _table(method: str, n: tuple[int, ...], protocols: tuple[PureProtocol, ...], cover: Cover) -> Table:
+    """Attributes, methods and gates of a release ask for the same tests several times."""
+    sizes = np.array(n)
+    return make_table(method, sizes, Noise.of(protocols), Channels.of(sizes, protocols), cover)
+
+
+def make_table(method: str, n: Counts, noise: Noise, channels: Channels | None, cover: Cover) -> Table:
+    """The tests of anything with this noise per report; without `channels`, every law is taken to be normal."""
     total = int(n.sum())
     holders = hypotheses(total)
-    noise = Noise.of(protocols)
     edge = min(_LEAST_HOLDERS / total, 0.5)
-    weights = _weights(method, n, noise, np.clip(holders / total, edge, 1 - edge), gamma, confidence)
-    channels = Channels.of(n, protocols)
-    declared = gamma if method in ("guarded", "sum") else 1.0
-    table = _reaches(channels, noise, weights, holders, declared, confidence)
-    if method != "guarded" or gamma == 1:
-        return table
-    # Weights are chosen by normal laws without tilts; where the exact reach of `sum` is shorter after all, it is taken.
-    even = np.broadcast_to((n / total)[:, None], weights.shape)
-    plain = _reaches(channels, noise, even, holders, gamma, confidence)
-    ours = table.below + table.above <= plain.below + plain.above
-    return Table(
-        share=table.share,
-        weights=np.where(ours[:, None], table.weights, plain.weights),
-        below=np.where(ours, table.below, plain.below),
-        above=np.where(ours, table.above, plain.above),
-        n=total,
-        exact=max(table.exact, plain.exact),
-    )
+    weights = _weights(method, n, noise, np.clip(holders / total, edge, 1 - edge), cover)
+    return _reaches(n, channels, noise, weights, holders, cover)
 
 
 def _reaches(
-    channels: Channels, noise: Noise, weights: Floats, holders: Counts, gamma: float, confidence: float
+    n: Counts, channels: Channels | None, noise: Noise, weights: Floats, holders: Counts, cover: Cover
 ) -> Table:
     """How far the estimate with these weights, (level, hypothesis), may fall: the most over the tilts that Γ allows."""
-    n, total = channels.n, int(channels.n.sum())
+    total, population = int(n.sum()), cover.population
     share = holders / total
-    _, plain = tilted_moments(weights, n, noise, share)
+    _, plain = tilted_moments(weights, n, noise, share, population=population)
     error = np.sqrt(np.maximum(plain, 1e-300))
-    below, above = (boundary_ratio(distance / error, confidence) for distance in (share, 1 - share))
-    step = coarseness(channels, weights, share)
+    below, above = (boundary_ratio(distance / error, cover.confidence) for distance in (share, 1 - share))
+    step = np.zeros(share.size) if channels is None else coarseness(channels, weights, share)
     coarse = np.flatnonzero(step > COARSE)
     width = np.zeros(share.size)
-    for tilt in _tilts(weights, n, noise, share, gamma):
-        bias, variance = tilted_moments(weights, n, noise, share, tilt)
+    for tilt in _tilts(weights, n, noise, share, cover.gamma):
+        bias, variance = tilted_moments(weights, n, noise, share, tilt, population=population)
         error = np.sqrt(np.maximum(variance, 0.0))
-        least = reach(bias, error, below, above, confidence=confidence)
-        if coarse.size:
-            law = standard_law(channels, weights[:, coarse], holders[coarse], tilt[:, coarse])
+        least = reach(bias, error, below, above, confidence=cover.confidence)
+        if channels is not None and coarse.size:
+            law = standard_law(channels, weights[:, coarse], holders[coarse], tilt[:, coarse], population=population)
             parts = (bias[coarse], error[coarse], below[coarse], above[coarse])
-            least[coarse] = reach(*parts, distribution(law), STEP, confidence) + PAD * error[coarse]
+            least[coarse] = reach(*parts, distribution(law), STEP, cover.confidence) + PAD * error[coarse]
         width = np.maximum(width, least)
-    unseen = np.where(_sparse(holders), 1 / 4, 0.0 if gamma == 1 else 1 / 8)
+    unseen = np.where(_sparse(holders) | population, 1 / 4, 0.0 if cover.gamma == 1 else 1 / 8)
     width = width + np.where(step > COARSE, unseen * step * np.sqrt(np.maximum(plain, 0.0)), 0.0)
-    return Table(share, weights.T, below * width, above * width, total, coarse.size)
+    return Table(share, weights.T, below * width, above * width, total, coarse.size, not population)
 
 
 def _sparse(holders: Counts) -> NDArray[np.bool_]:
@@ -127,7 +141,7 @@ def _sparse(holders: Counts) -> NDArray[np.bool_]:
     return np.asarray(np.maximum(np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])) > 1)
 
 
-def _weights(method: str, n: Counts, noise: Noise, share: Floats, gamma: float, confidence: float) -> Floats:
+def _weights(method: str, n: Counts, noise: Noise, share: Floats, cover: Cover) -> Floats:
     """(level, hypothesis)"""
     sizes = n[:, None].astype(np.float64)
     match method:
@@ -135,10 +149,9 @@ def _weights(method: str, n: Counts, noise: Noise, share: Floats, gamma: float, 
             raw = np.broadcast_to(sizes, (n.size, share.size))
         case "oc":
             raw = sizes / noise.at(share)
-        case "oc+":
-            return guarded_weights(n, noise, share, 1.0, confidence)
-        case "guarded":
-            return guarded_weights(n, noise, share, gamma, confidence)
+        case "oc+" | "guarded":
+            guard = Guard.of(n, noise, share, cover.gamma if method == "guarded" else 1.0, cover.confidence)
+            return guard.weights(guard.gradual())
         case _:
             raise ValueError(f"{method!r} is not one of sum, oc, oc+, guarded")
     return np.asarray(raw / raw.sum(axis=0))
@@ -163,27 +176,39 @@ def invert_table(table: Table, frequencies: Floats, estimate: Floats | None = No
     D ≥ −below: interpolated between hypotheses, and whole people where neighbours differ by one person. The published
     `estimate`, where there is one, is always inside, cut to [0, 1].
     """
-    away = np.swapaxes(frequencies, -1, -2) @ table.weights.T - table.share
-    # Not quite zero: a law without spread is compared up to rounding.
-    room_above, room_below = table.above + 1e-12 - away, table.below + 1e-12 + away
-    last = table.share.size - 1
-    first = np.where((room_above >= 0).any(axis=-1), (room_above >= 0).argmax(axis=-1), last)
-    final = np.where((room_below >= 0).any(axis=-1), last - (room_below >= 0)[..., ::-1].argmax(axis=-1), 0)
-    low = _crossing(table, room_above, first, first - 1)
-    high = _crossing(table, room_below, final, final + 1)
-    # Between two whole numbers of people nothing may be accepted: then both are ends.
-    low, high = np.minimum(low, high), np.maximum(low, high)
+    cells = np.swapaxes(frequencies, -1, -2)
+    flat = cells.reshape(-1, cells.shape[-1])
+    ends = [_ends(table, flat[start : start + _BATCH]) for start in range(0, len(flat), _BATCH)]
+    low, high = (np.concatenate([part[side] for part in ends]).reshape(cells.shape[:-1]) for side in (0, 1))
     if estimate is None:
         return Interval(low, high)
     inside = np.clip(estimate, 0, 1)
     return Interval(np.minimum(low, inside), np.maximum(high, inside))
 
 
+def _ends(table: Table, cells: Floats) -> tuple[Floats, Floats]:
+    """Of a batch of cells, (cell, level)."""
+    away = cells @ table.weights.T - table.share
+    # Not quite zero: a law without spread is compared up to rounding.
+    above, below = table.above + 1e-12, table.below + 1e-12
+    last = table.share.size - 1
+    low_enough, high_enough = away <= above, (away >= -below)[:, ::-1]
+    rows = np.arange(len(cells))
+    first, final = low_enough.argmax(axis=-1), last - high_enough.argmax(axis=-1)
+    first = np.where(low_enough[rows, first], first, last)
+    final = np.where(high_enough[rows, last - final], final, 0)
+    low = _crossing(table, above - away, first, first - 1)
+    high = _crossing(table, below + away, final, final + 1)
+    # Between two whole numbers of people nothing may be accepted: then both are ends.
+    return np.minimum(low, high), np.maximum(low, high)
+
+
 def _crossing(table: Table, margin: Floats, accepted: Counts, rejected: Counts) -> Floats:
     """The share where the margin crosses zero, between an accepted hypothesis and its rejected neighbour."""
     outside = np.clip(rejected, 0, table.share.size - 1)
     at, beyond = (np.take_along_axis(margin, index[..., None], axis=-1)[..., 0] for index in (accepted, outside))
-    part = np.where(beyond < 0, np.maximum(at, 0) / np.maximum(np.maximum(at, 0) - beyond, 1e-300), 0.0)
+    crossed, inside = beyond < 0, np.maximum(at, 0)
+    part = np.where(crossed, inside / np.where(crossed, inside - beyond, 1.0), 0.0)
     gap = table.share[outside] - table.share[accepted]
-    part = np.where(np.abs(gap) * table.n <= 1.5, 0.0, part)
+    part = np.where(table.whole & (np.abs(gap) * table.n <= 1.5), 0.0, part)
     return np.asarray(table.share[accepted] + part * gap)

@@ -70,15 +70,17 @@ def coarseness(channels: Channels, weights: Floats, share: Floats) -> Floats:
     step, apart = channels.steps(weights), np.abs(weights / n - 1 / channels.n.sum())
     drawn = n * step**2 * (share * p * (1 - p) + (1 - share) * q * (1 - q))
     chosen = n * apart**2 * share * (1 - share)
-    total = np.maximum((drawn + chosen).sum(axis=0), 1e-300)
+    total = np.maximum((drawn + chosen).sum(axis=0), 1e-150)
     return np.asarray((drawn * step + chosen * apart).sum(axis=0) / total**1.5)
 
 
-def standard_law(channels: Channels, weights: Floats, holders: Counts, tilt: Floats) -> Floats:
+def standard_law(
+    channels: Channels, weights: Floats, holders: Counts, tilt: Floats, *, population: bool = False
+) -> Floats:
     """Probabilities of (T − E T)/sd at −REACH + i·STEP, (hypothesis, point).
 
     `weights` and `tilt` are (level, hypothesis), `holders` (hypothesis,) whole numbers. A law without any spread has
-    everything in the middle.
+    everything in the middle. Of a population the holders are drawn too, and the law is that of T alone.
     """
     laws = np.zeros((holders.size, POINTS))
     total = float(channels.n.sum())
@@ -86,10 +88,12 @@ def standard_law(channels: Channels, weights: Floats, holders: Counts, tilt: Flo
     for i in range(holders.size):
         held = np.clip(share[i] * tilt[:, i], 0, 1)
         step = np.asarray(channels.steps(weights[:, i]), dtype=np.float64)
-        if min(share[i], 1 - share[i]) <= FEW:
+        if population:
+            logarithm, deviation = _independent(channels, step, held, 0.0)
+        elif min(share[i], 1 - share[i]) <= FEW:
             logarithm, deviation = _dealt(channels, step, held, share[i])
         else:
-            logarithm, deviation = _independent(channels, step, held)
+            logarithm, deviation = _independent(channels, step, held, 1 / total)
         if deviation <= 1e-9 * step.max():
             laws[i, POINTS // 2] = 1.0
             continue
@@ -121,10 +125,11 @@ def _dealt(channels: Channels, step: Floats, held: Floats, share: float) -> tupl
     return logarithm, float(np.sqrt(max(variance, 0.0)))
 
 
-def _independent(channels: Channels, step: Floats, held: Floats) -> tuple[Callable[[Floats], Complexes], float]:
-    """The same of T − N/n where everybody at level τ holds the value with the share f_τ, for themselves."""
+def _independent(
+    channels: Channels, step: Floats, held: Floats, one: float
+) -> tuple[Callable[[Floats], Complexes], float]:
+    """The same of T − N·one where everybody at level τ holds the value with the share f_τ, for themselves."""
     n, p, q = channels.n.astype(np.float64), channels.p, channels.q
-    one = 1 / n.sum()
     chance = q + held * channels.gap
     spread = held * (1 - held)
     variance = (n * (step**2 * chance * (1 - chance) + spread * one * (one - 2 * step * channels.gap))).sum()

@@ -39,10 +39,13 @@ class Published:
 
     def stated(self, *keys: str) -> Any:
         """What the spec says under these keys, one inside the other; None where it says nothing."""
-        value: Any = self.spec or {}
-        for key in keys:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        return value
+        for stated in (self.spec or {}, *(self.spec or {}).get("questions", ())):
+            value: Any = stated
+            for key in keys:
+                value = value.get(key) if isinstance(value, Mapping) else None
+            if value is not None:
+                return value
+        return None
 
 
 def grouped(rows: Sequence[Row], *keys: str) -> dict[Any, list[Row]]:

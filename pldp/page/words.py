@@ -9,6 +9,7 @@ from collections.abc import Iterable
 METHODS = {
     "sum": "every level weighs as much as it has users, which assumes nothing about who chooses which level",
     "oc": "levels with less noise weigh more",
+    "guarded": "levels weigh as much as makes the interval shortest that covers what is declared of people's choices",
     "oc+": "levels weigh as much as makes the error smallest, noise and sampling together",
     "op": "levels weigh as much as brings them close to a reference histogram",
     "em": "the frequencies under which all reports together are most likely",
@@ -63,7 +64,8 @@ def fallback(wanted: str | None, used: str) -> str | None:
     if wanted is None or wanted == used:
         return None
     if used == "sum":
-        why = "The levels disagreed by more than their noise explains, so the method that needs no agreement was used"
+        why = "The levels contradicted what the spec declares of people's choices, so the method that assumes nothing"
+        why += " of them was used"
     else:
         why = "There was no reference histogram with the same values"
         why += ", so the method that needs none was used"

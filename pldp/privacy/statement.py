@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, Any]:
     """What is promised to whom, exactly; nothing in it depends on anybody's values."""
     model = trust_model(plan.perturbed_by)
+    answered = model.partial
     parts = [question.statement(plan.perturbed_by) for question in plan.questions]
     totals = {unit: _total(plan, unit, parts) for unit in plan.units}
     details: dict[str, Any] = {}
     for part in parts:
         _merge(details, part.details)
     exposure = exposures(plan.questions)
+    public = [line for part in parts for line in part.public]
+    assumed = [line for part in parts for line in part.assumptions]
     return {
         "release_id": release_id,
         "name": plan.name,
@@ -39,8 +42,8 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
         **({} if len(totals) == 1 else {"worst_totals": totals}),
         **details,
         **({"exposure": exposure} if exposure else {}),
-        "public": _once(["who took part", *(line for part in parts for line in part.public), _LAST]),
-        "assumptions": _once([model.holder, *(line for part in parts for line in part.assumptions), _FURTHER]),
+        "public": _once(["who took part", *answered.public, *public, _LAST]),
+        "assumptions": _once([model.holder, *model.unproven, *answered.assumed, *assumed, _FURTHER]),
     }
 
 

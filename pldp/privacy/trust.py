@@ -11,6 +11,14 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True)
+class Partial:
+    """What there is to say where people may leave questions out."""
+
+    public: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class TrustModel:
     """The words for one model; every statement, page and command takes them from here."""
 
@@ -20,6 +28,9 @@ class TrustModel:
     """Who learns no more than the bound."""
     holder: str
     """What the promise rests on."""
+    unproven: tuple[str, ...] = ()
+    """What the gates that prove channels and counting cannot look at."""
+    partial: Partial = Partial()
 
     def guarantee(self, rest: str) -> str:
         return f"{self.promise}, {rest}"
@@ -32,7 +43,19 @@ LOCAL = TrustModel(
     name="local",
     promise="local differential privacy",
     towards="everybody, whoever runs the release included: raw values never came here",
-    holder="users' own clients perturbed as the plan says; raw values never came here",
+    holder="users' own clients perturbed as the plan says; raw values never came here. A page that the collector "
+    "serves is a client only as far as its code is trusted; one that is pinned beforehand is not subject to that",
+    unproven=(
+        "gates prove the plan's channels, the estimators and the counting done here, not what clients drew: reports of "
+        "a client with another ε are not recognised",
+    ),
+    partial=Partial(
+        public=("which questions a person answered",),
+        assumed=(
+            "estimates are of those who answered a question (n_reports); that the others would have answered alike is "
+            "not assumed, nor known",
+        ),
+    ),
 )
 OPERATED = TrustModel(
     name="local noise drawn by a trusted operator",

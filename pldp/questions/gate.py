@@ -14,6 +14,8 @@ from pldp.channels.exact import float_above, log_above, within
 
 FAMILY = 1e-5
 """The most probable all gates together are to refuse a correct release; half of it is the homogeneity test's."""
+REHEARSED = FAMILY / 16
+"""Its part for the rehearsal of all channels together (pldp/proof)."""
 TRUTH_ALPHA = 0.01
 """The chance that an evaluation's gate against the truth refuses what is correct."""
 
@@ -115,15 +117,16 @@ def partitions_once(expected: list[tuple[str, int]], counted: Iterable[tuple[str
     )
 
 
-def everyone_counted(counted: Sequence[int], n_users: int, whose: str) -> Gate:
-    """`counted` are numbers of reports, each of which must be that of the users."""
+def everyone_counted(counted: Sequence[int], expected: Sequence[int], whose: str, who: str = "user") -> Gate:
+    """`counted` are numbers of reports, each of which must be that of the people asked, or who answered."""
+    off = [n - one for n, one in zip(counted, expected, strict=True)]
     return Gate(
         "everyone_counted",
-        f"{whose} exactly one report from every user.",
-        {"n_reports": list(counted)},
-        (Among("n_reports", (n_users,)),),
+        f"{whose} exactly one report from every {who}.",
+        {"off": off},
+        (Among("off", (0,)),),
         observed=float(min(counted)),
-        bound=float(n_users),
+        bound=float(min(expected)),
     )
 
 

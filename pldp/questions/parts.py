@@ -1,13 +1,20 @@
-"""What a question hands out beside its estimates: its part of a plan, of the privacy statement, and of the evidence."""
+"""What a question hands out beside its estimates: its part of a plan, of the privacy statement, of the evidence, and of
+the collection plan that clients draw by."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
+
+from pldp.questions.received import Received
+
+if TYPE_CHECKING:
+    from pldp.channels.randomness import Keystream
+    from pldp.questions.question import Reports
 
 Rows = Mapping[str, Sequence[Any] | NDArray[Any]]
 """A table by column, as it is published; its declaration gives types and order."""
@@ -63,3 +70,51 @@ class Evidence:
     tables: Mapping[str, Rows]
     """As they will be published."""
     truth: Any = None
+    received: Received | None = None
+    """What clients sent; None where the vault drew the reports."""
+    withheld: frozenset[str] = frozenset()
+    """What doubts keep from being published."""
+
+    def expected(self, paths: Iterable[str]) -> int:
+        """How many reports these sheets must have: of everybody, or of those who answered."""
+        return self.n_users if self.received is None else self.received.of(paths)
+
+    @property
+    def whose(self) -> str:
+        return "user" if self.received is None else "user who answered"
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How an evaluation repeats a question; `repeat` None takes the kind's own number."""
+
+    repeat: int | None
+    seed: int | None
+    keep_levels: bool
+    stream: Callable[..., Keystream]
+    """By labels, as a run's."""
+    progress: Callable[[], None] = lambda: None
+    """Called whenever a part of the repetitions is done."""
+    reports: Reports | None = None
+    """The reports of this evaluation, every file in the order of its partition: no sheet was shuffled."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one question adds to a collection plan, as JSON: what people are asked, and how it is reported.
+
+    Whole numbers of channels are decimal strings: JavaScript's own numbers end at 2^53.
+    """
+
+    attributes: tuple[dict[str, Any], ...]
+    questions: tuple[dict[str, Any], ...]
+
+
+def channel_json(mechanism: str, parameters: Mapping[str, int]) -> dict[str, str]:
+    """A channel of whole numbers, as a collection plan has it."""
+    return {"mechanism": mechanism} | {name: str(number) for name, number in parameters.items()}
+
+
+def box_json(path: str, types: Mapping[str, str]) -> dict[str, Any]:
+    """Where rows of such columns are collected."""
+    return {"path": path, "columns": [[name, kind] for name, kind in types.items()]}

@@ -14,19 +14,22 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.randomness import Keystream
 from pldp.privacy.exposure import Exposed
+from pldp.proof.provable import Provable
 from pldp.questions.gate import Gate
+from pldp.questions.parts import Asked as Asked
 from pldp.questions.parts import Evidence as Evidence
 from pldp.questions.parts import Part as Part
 from pldp.questions.parts import Predictions as Predictions
+from pldp.questions.parts import Repeats as Repeats
 from pldp.questions.parts import Rows as Rows
-from pldp.spec.fields import Frozen
+from pldp.questions.sending import Sending
 
 Columns = Mapping[str, NDArray[Any]]
 """Rows by column. A column of lists comes as its values under its own name and its bounds under `offsets(name)`."""
@@ -111,22 +114,7 @@ Partitions = Callable[[Sequence[str]], Iterator[Columns]]
 """Everybody's rows, these columns of them, partition by partition: for evaluations alone."""
 
 
-@dataclass(frozen=True)
-class Repeats:
-    """How an evaluation repeats a question; `repeat` None takes the kind's own number."""
-
-    repeat: int | None
-    seed: int | None
-    keep_levels: bool
-    stream: Callable[..., Keystream]
-    """By labels, as a run's."""
-    progress: Callable[[], None] = lambda: None
-    """Called whenever a part of the repetitions is done."""
-    reports: Reports | None = None
-    """The reports of this evaluation, every file in the order of its partition: no sheet was shuffled."""
-
-
-class Question(Frozen):
+class Question(Sending, Provable):
     """Everything about one question that the pipeline needs to know, right of the trust boundary too."""
 
     kind: str
@@ -147,6 +135,10 @@ class Question(Frozen):
     @abstractmethod
     def worst_total(self) -> Fraction:
         """The most that anybody spends on it, whatever they choose."""
+
+    def beside(self, total: Fraction | None) -> Self:
+        """The same among questions of other kinds, whose budgets add up to `total` with its own."""
+        return self
 
     @property
     def instead_of_recycling(self) -> str:
@@ -181,10 +173,6 @@ class Question(Frozen):
     @abstractmethod
     def invalid(self, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:
         """Rows that no answer can have led to: a client that sends them did not follow the plan."""
-
-    @abstractmethod
-    def collision(self, sheet: Sheet) -> float:
-        """Bound on the chance that two honest reports of a sheet are equal."""
 
     @abstractmethod
     def people(self, rows: Mapping[str, int]) -> int:
@@ -234,6 +222,10 @@ class Question(Frozen):
     @abstractmethod
     def predictions(self, spec: Any) -> Predictions:
         """What it will come to, from the assumptions of the spec that it was planned from: for `pldp plan`."""
+
+    @abstractmethod
+    def asked(self, spec: Any, adapted: bytes | None) -> Asked:
+        """Its part of a collection plan, for clients; `adapted` is what the reports of the phase before led to."""
 
     @property
     def target(self) -> str:

@@ -101,6 +101,7 @@ def _recipe(spec: Spec, tested: int) -> Recipe:
     return Recipe(
         method=spec.method,
         postprocess=spec.postprocess,
+        dependence=spec.levels.gamma,
         disagreement=spec.combination.disagreement,
         # A fallback costs only precision, so it may come early; a refusal shares the gates' false alarms.
         alpha=spec.combination.alpha if spec.combination.disagreement == "sum" else FAMILY / 2 / tested,

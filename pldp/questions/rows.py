@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pldp.questions.question import Rows
+from pldp.questions.parts import Rows
 
 
 def stacked(parts: Sequence[Mapping[str, Any]]) -> Rows:
@@ -34,6 +34,14 @@ def joined(tables: Sequence[Rows]) -> Rows:
         for name in names:
             columns[name].extend(table[name] if name in table else [None] * height)
     return columns
+
+
+def without(rows: Rows, column: str, left_out: Collection[str]) -> Rows:
+    """The rows whose cell of a column is none of these; a table without that column stays as it is."""
+    if not left_out or column not in rows:
+        return rows
+    kept = [i for i, cell in enumerate(rows[column]) if cell not in left_out]
+    return {name: [cells[i] for i in kept] for name, cells in rows.items()}
 
 
 def height(rows: Rows) -> int:

@@ -21,6 +21,10 @@ Shares = Annotated[dict[Name, Share], Field(min_length=1, max_length=16)]
 """What a user may choose: the share of the budget that each level spends."""
 
 
+Dependence = Annotated[Ratio, Field(ge=1, le=1_000_000)] | Literal["unknown"]
+"""Γ: how many times likelier, or less likely, the holders of any value may be to choose any level than everybody."""
+
+
 def is_whole(shares: Iterable[Fraction]) -> bool:
     """Whether shares sum to one, as far as a person writes decimals."""
     return abs(sum(shares, Fraction()) - 1) <= Fraction(1, 1000)
@@ -31,6 +35,23 @@ class Budget(Model):
     allocation: Literal["optimal", "equal"] | dict[Name, Share] = "optimal"
 
 
+UNDECLARED = (
+    "levels.dependence is missing: people choose their levels, so the spec must say how far the choice may depend on "
+    "the answer. 1: whoever gives an answer chooses like everybody else; levels then weigh by their precision, and "
+    "errors are smallest. A number above 1, such as 1.3: whoever gives an answer is at most so many times likelier, or "
+    "less likely, to choose a level than everybody; intervals cover that. unknown: nothing is assumed; levels weigh by "
+    "their people, and intervals are longest"
+)
+
+
+NOT_COVERED = (
+    "levels.dependence must be 1 or unknown where levels are hidden: without knowing levels no interval can cover a "
+    "number above 1 (got {stated:g}). 1: whoever gives an answer chooses like everybody else. unknown: nothing is "
+    "assumed; the method is sum, and intervals are longer. Or make levels public (levels.visibility), where intervals "
+    "cover it"
+)
+
+
 class Levels(Model):
     """What a user may choose, and where the choice stands."""
 
@@ -39,6 +60,7 @@ class Levels(Model):
     assigned: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
     missing: Name | None = None
     visibility: Literal["public", "hidden"] = "public"
+    dependence: Dependence | None = None
     epsilon_p: Spend | None = None
     max_leak: Spend | None = None
 
@@ -49,6 +71,41 @@ class Levels(Model):
     @property
     def strictest(self) -> str:
         return strictest(self.choices)
+
+    @property
+    def gamma(self) -> float | None:
+        """The declared Γ, 1 where nobody chooses; None where it is unknown."""
+        if self.dependence == "unknown":
+            return None
+        return 1.0 if self.dependence is None else float(self.dependence)
+
+    @property
+    def usual_method(self) -> str:
+        """How levels are combined unless the spec says otherwise."""
+        if self.gamma is None:
+            return "sum"
+        return "auem" if self.hidden else "guarded"
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Methods that stand beside every answer from several public levels."""
+        return () if self.hidden or len(self.choices) == 1 else ("oc+", "sum")
+
+    def check_dependence(self, *, personal: bool) -> None:
+        """Nothing is assumed in silence: where people choose, the spec says how far by their answers.
+
+        `personal` says that people choose what their budget goes to, whatever their level.
+        """
+        chosen = personal or (len(self.choices) > 1 and self.assigned is None)
+        if chosen and self.dependence is None:
+            raise ValueError(UNDECLARED)
+        if not chosen and self.assigned is not None and self.dependence not in (None, 1):
+            raise ValueError(
+                "levels.dependence must be 1, or left out, where levels are assigned: they are drawn by chance, and "
+                f"no answer changes the draw (got {self.dependence})"
+            )
+        if self.hidden and self.gamma is not None and self.gamma > 1:
+            raise ValueError(NOT_COVERED.format(stated=self.gamma))
 
     @model_validator(mode="after")
     def _placed(self) -> Self:

@@ -22,15 +22,16 @@ from pldp.questions.histograms.spec import (
 from pldp.questions.numbers.spec import Number, Numbers
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Text, Whole
-from pldp.spec.levels import MAX_USERS, Budget, Expected, Levels, check_shares, is_whole
+from pldp.spec.gates import Gates as Gates
+from pldp.spec.levels import Budget, Expected, Levels, check_shares, is_whole
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Source
 
 CROSS = " × "
-PUBLIC_METHODS = ("sum", "oc", "oc+", "op", "op-exact", "em")
-LINEAR = ("sum", "oc", "oc+", "auem", "self-calibrated")
-HIDDEN_METHODS = ("em", "auem", "self-calibrated", "emoa-paper")
+PUBLIC_METHODS = ("guarded", "sum", "oc", "oc+", "op", "op-exact", "em")
+LINEAR = ("guarded", "sum", "oc", "oc+", "auem", "self-calibrated")
+HIDDEN_METHODS = ("auem", "self-calibrated", "sum", "em", "emoa-paper")
 
 
 def _kind(value: Any) -> str:
@@ -61,7 +62,7 @@ class Reference(Model):
 
 
 class Combination(Model):
-    """`method` gives the published answer: oc+ unless stated, em where levels are hidden. `also` stand beside it."""
+    """`method` gives the published answer (Spec.method where it is not stated); `also` stand beside it."""
 
     method: Method | None = None
     also: Annotated[tuple[Method, ...], Field(max_length=8)] = ()
@@ -86,10 +87,6 @@ class Intervals(Model):
     target: Literal["users", "population"] = "users"
 
 
-class Gates(Model):
-    minimum_users: Annotated[Whole, Field(ge=1, lt=MAX_USERS)] = 1
-
-
 class Retention(Model):
     vault: Literal["delete", "keep"] = "delete"
 
@@ -110,7 +107,7 @@ class Spec(Model):
     numbers: Numbers | None = None
     expected: Expected = Expected()
     combination: Combination = Combination()
-    postprocess: Literal["none", "clip", "norm-sub", "norm-mul", "base-cut"] = "norm-sub"
+    postprocess: Literal["none", "clip", "norm-sub", "norm-mul", "base-cut", "auto"] = "norm-sub"
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()
@@ -145,7 +142,7 @@ class Spec(Model):
 
     @property
     def method(self) -> str:
-        return self.combination.method or ("em" if self.levels.hidden else "oc+")
+        return self.combination.method or self.levels.usual_method
 
     @property
     def published(self) -> tuple[Cells | Crosstab, ...]:
@@ -176,8 +173,9 @@ class Spec(Model):
         return tuple(CROSS.join(cell) for cell in product(*(part.values for part in self.parts(attribute))))
 
     def methods_of(self, attribute: Cells | Crosstab) -> tuple[str, ...]:
-        """How its levels are combined, the published answer first: its own methods, else the spec's."""
-        return attribute.methods or (self.method, *self.combination.also)
+        """How its levels are combined, the published answer first, then what stands beside it."""
+        named: tuple[str, ...] = attribute.methods or (self.method, *self.combination.also)
+        return tuple(dict.fromkeys([*named, *self.levels.beside]))
 
     @property
     def wording(self) -> Wording:
@@ -208,6 +206,7 @@ class Spec(Model):
             raise ValueError(
                 "levels: needs either column (where users' choices stand) or assigned (shares drawn for a study)"
             )
+        self.levels.check_dependence(personal=self.numbers is not None and isinstance(self.numbers.importance, dict))
         names = [attribute.name for attribute in self.attributes]
         if len(set(names)) != len(names):
             raise ValueError("attributes must have different names")
@@ -272,8 +271,8 @@ class Spec(Model):
                         f"{field}: self-calibrated needs attributes of at least 3 values: of 2, the sum of the "
                         f"support tells nothing about the noise ({attribute.name}). Use em or auem"
                     )
-                if self.postprocess == "base-cut" and method not in LINEAR:
-                    raise ValueError(f"postprocess: base-cut does not go with {field} {method!r}")
+                if self.postprocess in ("base-cut", "auto") and method not in LINEAR:
+                    raise ValueError(f"postprocess: {self.postprocess} does not go with {field} {method!r}")
 
     def _check_numbers(self) -> None:
         if not self.number_attributes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -40,46 +42,123 @@ release, not what it is: no part of its identity, and nothing that is published.
 MOST_LEFT_OUT = Fraction(1, 100)
 
 
-class Table(Model):
-    """A file of rows. Cells are read as text; nothing is guessed."""
+SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
+"""How names of files end that say their format; any other is CSV unless the spec states one."""
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+"""The name of a variable of the environment."""
+TABLED = ("duckdb", "postgres")
+"""Formats of which a source is one table of several."""
 
-    path: Text
-    format: Literal["csv", "parquet"] | None = None
+
+@dataclass(frozen=True)
+class TableName:
+    """The name of a table as SQL writes it, its case kept: `people`, `archive.people`, `"2026.people"`."""
+
+    schema: str | None
+    name: str
+
+    @classmethod
+    def of(cls, stated: str) -> TableName:
+        parts = _PART.findall(stated)
+        if ".".join(whole for whole, _ in parts) != stated or not 1 <= len(parts) <= 2:
+            raise ValueError(
+                "table must be a name, or a schema and a name with a dot between them; a name with a dot or a double "
+                f"quote in it stands in double quotes (got {stated!r})"
+            )
+        names = [inner.replace('""', '"') if whole.startswith('"') else whole for whole, inner in parts]
+        return cls(names[0] if len(names) == 2 else None, names[-1])
+
+    def __str__(self) -> str:
+        return self.name if self.schema is None else f"{self.schema}.{self.name}"
+
+
+_PART = re.compile(r'("((?:[^"\0]|"")+)"|[^".\0]+)')
+
+
+class Located(Model):
+    """Where rows lie and how they are read: a file, a folder of files, or a pattern of their names.
+
+    Cells are read as text; nothing is guessed.
+    """
+
+    path: Text | None = None
+    format: Literal["csv", "parquet", "duckdb", "postgres"] | None = None
+    table: Text | None = None
+    connection: Variable | None = None
     csv: Csv = Csv()
 
+    @model_validator(mode="after")
+    def _tabled(self) -> Self:
+        if self.format in TABLED and self.table is None:
+            raise ValueError(f"format {self.format} needs table: the one that is read")
+        if self.table is not None:
+            if self.format not in TABLED:
+                raise ValueError(f"table needs a format that has tables ({', '.join(TABLED)})")
+            TableName.of(self.table)
+        if self.connection is not None and not self.remote:
+            raise ValueError("connection is for format postgres: the variable that holds the server's address")
+        if self.remote and self.path is not None:
+            raise ValueError("format postgres takes no path: the environment says where the server is")
+        return self
 
-class Holdings(Table):
+    @property
+    def remote(self) -> bool:
+        """Whether rows lie on a server: what is read of them is exported before anything else."""
+        return self.format == "postgres"
+
+    def require_one_place(self, reports: str | None) -> None:
+        """ValueError unless rows lie in one place, or a folder of clients' reports takes their place."""
+        if (self.path is not None) + (reports is not None) + self.remote != 1:
+            raise ValueError(
+                "needs either path (raw rows) or reports (a folder of what clients sent), or a table of format postgres"
+            )
+
+
+class Table(Located):
+    """Rows that the spec must say the place of."""
+
+    path: Text
+
+
+def _collected(content: Any) -> Any:
+    """An inbox is where reports come from, slot by slot: until one is closed it stands for their folder."""
+    if isinstance(content, dict) and content.get("inbox") is not None and content.get("reports") is None:
+        return {**content, "reports": content["inbox"]}
+    return content
+
+
+class Holdings(Located):
     """Which user has which item, one row each (`path`), or a folder of reports that clients perturbed (`reports`)."""
 
-    path: Text | None = None  # type: ignore[assignment]  # a folder of reports takes its place
     reports: Text | None = None
+    inbox: Text | None = None
     user: Text = "user"
     item: Text = "item"
     unknown: Literal["refuse", "ignore"] = "refuse"
     max_left_out: MaxLeftOut = MOST_LEFT_OUT
 
+    _collected = model_validator(mode="before")(_collected)
+
     @model_validator(mode="after")
     def _placed(self) -> Self:
-        if (self.path is None) == (self.reports is None):
-            raise ValueError("needs either path (raw rows) or reports (a folder of what clients sent)")
+        self.require_one_place(self.reports)
         return self
 
 
-class Source(Model):
-    """A file of raw rows (`path`), or a folder of reports that clients perturbed themselves (`reports`)."""
+class Source(Located):
+    """Raw rows (`path`), or a folder of reports that clients perturbed themselves (`reports`)."""
 
-    path: Text | None = None
     reports: Text | None = None
-    format: Literal["csv", "parquet"] | None = None
-    csv: Csv = Csv()
+    inbox: Text | None = None
     user_id: Text | None = None
     one_row_per_user: bool = False
     max_left_out: MaxLeftOut = MOST_LEFT_OUT
 
+    _collected = model_validator(mode="before")(_collected)
+
     @model_validator(mode="after")
     def _identified(self) -> Self:
-        if (self.path is None) == (self.reports is None):
-            raise ValueError("needs either path (raw rows) or reports (a folder of what clients sent)")
+        self.require_one_place(self.reports)
         if self.reports is not None:
             if self.user_id is not None or self.one_row_per_user:
                 raise ValueError("takes no user_id or one_row_per_user with reports: they hold no ids")

@@ -65,6 +65,22 @@ BUDGETS = Table(
     key=("attribute", "level", "provider"),
 )
 
+DOUBTS = Table(
+    name="doubts",
+    grain="release × finding against reports that clients sent",
+    columns=(
+        RELEASE_ID,
+        text("attribute", "what was asked (in a release of aggregates, the provider)"),
+        text("level", "the level whose reports it is about; null where it is about all", optional=True),
+        text("finding", "impossible estimate, weights of reports, or repeated reports"),
+        real("observed", "the estimate, the probability of such weights, or how often one report stands there"),
+        real("bound", "the last of these that honest noise explains"),
+        real("chance", "bound on the probability that honest reports look like this or worse"),
+        flag("withheld", "whether the estimates are withheld for it; the others are published, and suspect"),
+    ),
+    key=("attribute", "level", "finding"),
+)
+
 VALIDATIONS = Table(
     name="validations",
     grain="release × gate",

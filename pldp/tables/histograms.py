@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pldp.tables.declaration import RELEASE_ID, Table, flag, real, text, whole
 
+INTERVAL = "how the interval was made: inverted test, the same extended to hold the estimate, or normal"
+DEPENDENCE = "how far choices may depend on values for the interval to hold: how many times likelier, or unknown"
+BIAS = "the most that the declared dependence of choices on values adds to the unbiased estimate; null where not known"
+
 HISTOGRAMS = Table(
     name="histograms",
     grain="release × attribute × value",
@@ -15,7 +19,7 @@ HISTOGRAMS = Table(
         text("postprocess", "what was done to the combined estimate"),
         real("frequency", "estimated share of the users of the release"),
         real("standard_error", "of frequency alone; a bootstrap's root mean squared error where frequency is biased"),
-        real("ci_low", "interval of the unbiased estimate, cut to [0, 1]"),
+        real("ci_low", "interval of the unbiased estimate, within [0, 1]; it covers the declared dependence"),
         real("ci_high", "upper end of the interval"),
         real("count", "frequency times the number of users"),
         real("unbiased_frequency", "before post-processing; may be negative"),
@@ -24,6 +28,9 @@ HISTOGRAMS = Table(
         real(
             "unbiased_standard_error", "of unbiased_frequency; null in releases of versions before 0.3.0", since="0.3.0"
         ),
+        text("interval", INTERVAL, since="0.3.0"),
+        text("dependence", DEPENDENCE, since="0.3.0"),
+        real("bias_bound", BIAS, since="0.3.0"),
     ),
     key=("attribute", "value"),
 )
@@ -36,12 +43,15 @@ ESTIMATES = Table(
         text("attribute", "what was asked"),
         text("value", "one of the declared values"),
         text("method", "how levels were combined"),
-        real("frequency", "the method's estimate of the share of the users of the release, before post-processing"),
+        real("frequency", "the method's estimate of the share of the users of the release, after post-processing"),
         real("standard_error", "of frequency"),
-        real("ci_low", "interval of frequency, cut to [0, 1]"),
+        real("ci_low", "interval of the method's estimate before post-processing, within [0, 1]"),
         real("ci_high", "upper end of the interval"),
         whole("n_reports", "reports behind it"),
         flag("is_answer", "whether histograms has this method's estimate as the published answer"),
+        text("interval", INTERVAL, since="0.3.0"),
+        text("dependence", DEPENDENCE, since="0.3.0"),
+        real("bias_bound", BIAS, since="0.3.0"),
     ),
     key=("attribute", "value", "method"),
 )

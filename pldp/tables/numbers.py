@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pldp.tables.declaration import RELEASE_ID, Table, real, text, whole
 
+DEPENDENCE = "how far choices may depend on values for the interval to hold: how many times likelier, or unknown"
+
 MEANS = Table(
     name="means",
     grain="release × numeric attribute",
@@ -20,6 +22,8 @@ MEANS = Table(
         whole("n_reports", "reports behind it: every user reports on some attributes only"),
         real("lower", "declared lower bound; values below it count as the bound"),
         real("upper", "declared upper bound"),
+        text("interval", "how the interval was made: inverted test, or normal", since="0.3.0"),
+        text("dependence", DEPENDENCE, since="0.3.0"),
     ),
     key=("attribute",),
 )
@@ -37,6 +41,7 @@ QUANTILES = Table(
         real("ci_low", "interval of the quantile"),
         real("ci_high", "upper end of the interval"),
         whole("n_reports", "reports behind it"),
+        text("dependence", DEPENDENCE, since="0.3.0"),
     ),
     key=("attribute", "probability"),
 )

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import polars as pl
 
-from pldp.errors import SourceError
+from pldp.errors import Outcome, SourceError
 from pldp.questions.aggregates.catalogue import Catalogue, Units
 from pldp.questions.aggregates.spec import CatalogueFile
-from pldp.tasks.query import connect, identifier, statement, text
-from pldp.tasks.specerrors import NOTHING
+from pldp.tasks.sources.registry import source_at
+from pldp.tasks.sources.whole import read_whole
 from pldp.tasks.stamps import Stamp, require_unchanged, stamp
-from pldp.tasks.textfile import TextFile
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +40,19 @@ def read_catalogue(spec: CatalogueFile, path: Path, attributes: tuple[str, ...])
         seen = stamp(path)
     except OSError as error:
         raise SourceError(
-            f"{path}: the catalogue cannot be read ({error.strerror}). Correct catalogue.path in the spec. {NOTHING}"
+            f"the catalogue cannot be read ({error.strerror})",
+            Outcome.NOTHING_RUN,
+            file=path,
+            remedy="Correct catalogue.path in the spec.",
         ) from None
     return _read(spec, path, attributes, seen)
 
 
 @lru_cache(maxsize=4)
 def _read(spec: CatalogueFile, path: Path, attributes: tuple[str, ...], seen: Stamp) -> Listed:
-    rows = _rows(spec, path)
-    require_unchanged([seen], NOTHING)
+    wanted = {"item": spec.item, "attribute": spec.attribute, "weight": spec.weight}
+    rows = read_whole(source_at(path, spec, "catalogue", Outcome.NOTHING_RUN), wanted)
+    require_unchanged([seen], Outcome.NOTHING_RUN)
     where = pl.col("position")
     known = pl.Series(attributes, dtype=pl.String)
     _refuse(rows.filter(pl.col("item").is_null()), where, path, spec.item, "is empty: name the item")
@@ -84,65 +84,14 @@ def _read(spec: CatalogueFile, path: Path, attributes: tuple[str, ...], seen: St
         dense[codes, columns] = 1 if weights is None else weights
         units = found.units(dense)
     except ValueError as error:
-        raise SourceError(f"{path}: {error}. Items are numbered from 0 by their first rows. {NOTHING}") from None
+        remedy = "Items are numbered from 0 by their first rows."
+        raise SourceError.broken(error, Outcome.NOTHING_RUN, file=path, remedy=remedy) from None
     content = pl.DataFrame({"item": rows["item"], "attribute": rows["attribute"], "units": units[codes, columns]})
     digest = hashlib.sha256(content.sort("item", "attribute").write_csv().encode()).hexdigest()
     return Listed(found, items, units, digest, seen)
 
 
-def _rows(spec: CatalogueFile, path: Path) -> pl.DataFrame:
-    file = TextFile(path, spec.format, spec.csv, "catalogue", NOTHING)
-    wanted = {"item": spec.item, "attribute": spec.attribute, "weight": spec.weight}
-    # A public file; the folder is for a database that may have to spill.
-    with tempfile.TemporaryDirectory(prefix="pldp-") as folder, connect(Path(folder) / "catalogue.duckdb") as database:
-        if spec.table is None:
-            source, parameters = file.select(wanted)
-        else:
-            source, parameters = _select_table(database, file, spec.table, wanted), {}
-        try:
-            found = database.sql(statement("10_ingest_catalogue", source=source), params=parameters).pl()
-        except duckdb.Error:
-            found = None
-        rejected = _rejected(database) if file.format == "csv" else 0
-    if found is None or rejected:
-        raise file.unreadable()
-    if found.is_empty():
-        raise SourceError(f"{path}: the catalogue must hold at least one item. {NOTHING}")
-    return found
-
-
-def _select_table(
-    database: duckdb.DuckDBPyConnection, file: TextFile, table: str, wanted: Mapping[str, str | None]
-) -> str:
-    """The rows of a base table of another database, opened to read only and without access to any other file."""
-    try:
-        database.execute(statement("10_ingest_attach", path=text(str(file.path))))
-        database.execute(statement("10_ingest_confine"))
-    except duckdb.Error:
-        raise SourceError(
-            f"{file.path}: cannot be opened as a DuckDB file. Check catalogue.format, and that nobody is writing to "
-            f"it. {NOTHING}"
-        ) from None
-    known = [str(name) for (name,) in database.execute(statement("10_ingest_columns"), {"table": table}).fetchall()]
-    if not known:
-        raise SourceError(
-            f"{file.path}: there is no table {table!r}, which the spec names; a view is none, for it may read other "
-            f"files into the public plan. Correct catalogue.table, or write the view's rows to a table. {NOTHING}"
-        )
-    cells = file.named(wanted, tuple(known))
-    try:
-        return database.table(f"given.main.{identifier(table)}").select(*cells).sql_query()
-    except duckdb.Error:  # a view in disguise, which reads other files
-        pass
-    raise file.unreadable()
-
-
-def _rejected(database: duckdb.DuckDBPyConnection) -> int:
-    row = database.execute(statement("10_ingest_rejected")).fetchone()
-    return 0 if row is None else int(row[0])
-
-
 def _refuse(bad: pl.DataFrame, where: pl.Expr, path: Path, column: str, rule: str) -> None:
     if not bad.is_empty():
         first = int(bad.select(where.min()).item())
-        raise SourceError(f"{path}, readable row {first}, column {column}: the cell {rule}. {NOTHING}")
+        raise SourceError(f"the cell {rule}", Outcome.NOTHING_RUN, file=path, row=first, column=column)

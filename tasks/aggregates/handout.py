@@ -5,12 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from pldp.errors import RequestError
+from pldp.errors import Outcome, RequestError, quoted
 from pldp.tasks.export import replacing
 from pldp.tasks.home import Home
 from pldp.tasks.results import PublishedRelease, read_release
-
-_NOTHING = "Nothing was written."
 
 
 def hand_out(home: Path, wanted: str, provider: str, folder: Path, *, force: bool = False) -> list[str]:
@@ -23,14 +21,21 @@ def hand_out(home: Path, wanted: str, provider: str, folder: Path, *, force: boo
     files = sorted((Home(home).reports / found.release_id / f"provider={provider}").glob("*.parquet"))
     if not files:
         raise RequestError(
-            f"{home}: the reports of release {found.release_id} are not stored here any more. They are never drawn "
-            f"again: a further release spends its own budget. {_NOTHING}"
+            f"the reports of release {found.release_id} are not stored here any more",
+            Outcome.NOTHING_WRITTEN,
+            file=home,
+            remedy="They are never drawn again: a further release spends its own budget.",
         )
     names = [f"{provider}-{file.name}" for file in files]
     present = [name for name in names if (folder / name).exists()]
     if present and not force:
-        raise RequestError(f"{folder}: {present[0]} would be overwritten. Give another folder, or --force. {_NOTHING}")
-    with replacing(folder, names, "reports", "The release is as it was.") as draft:
+        raise RequestError(
+            f"{present[0]} would be overwritten",
+            Outcome.NOTHING_WRITTEN,
+            file=folder,
+            remedy="Give another folder, or --force.",
+        )
+    with replacing(folder, names, "reports") as draft:
         for file, name in zip(files, names, strict=True):
             shutil.copyfile(file, draft / name)
     return names
@@ -39,14 +44,19 @@ def hand_out(home: Path, wanted: str, provider: str, folder: Path, *, force: boo
 def _refuse_unknown(found: PublishedRelease, provider: str) -> None:
     if found.status != "published":
         raise RequestError(
-            f"Release {found.release_id} was refused ({found.failed_gates()}): no provider gets its reports. {_NOTHING}"
+            f"Release {found.release_id} was refused ({found.failed_gates()}): no provider gets its reports",
+            Outcome.NOTHING_WRITTEN,
         )
     known = found.tables["aggregates"]["provider"].unique(maintain_order=True).to_list()
     if not known:
         raise RequestError(
-            f"Release {found.release_id} has no providers: only releases of kind aggregates have. {_NOTHING}"
+            f"Release {found.release_id} has no providers: only releases of kind aggregates have",
+            Outcome.NOTHING_WRITTEN,
         )
     if provider not in known:
         raise RequestError(
-            f"--provider must be one of release {found.release_id}'s: {', '.join(known)} (got {provider!r}). {_NOTHING}"
+            f"must be one of release {found.release_id}'s: {', '.join(known)}",
+            Outcome.NOTHING_WRITTEN,
+            field="--provider",
+            value=quoted(provider),
         )

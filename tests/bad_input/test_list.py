@@ -60,12 +60,12 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
     ("budget 0", budget(0), ("budget.total: input should be greater than 0 (got 0)",)),
     ("budget 0", budget("0/7"), ("budget.total: ", "greater than 0")),
     ("budget negative", budget(-0.5), ("budget.total: input should be greater than 0 (got -0.5)",)),
-    ("budget nan", budget(math.nan), ("budget.total: must be a finite number", "(got .nan)")),
-    ("budget nan", budget("nan"), ("budget.total: must be a finite number", "(got 'nan')")),
-    ("budget inf", budget(math.inf), ("budget.total: must be a finite number", "(got .inf)")),
-    ("budget inf", budget(-math.inf), ("budget.total: must be a finite number", "(got -.inf)")),
+    ("budget nan", budget(math.nan), ("budget.total must be a finite number", "(got .nan)")),
+    ("budget nan", budget("nan"), ("budget.total must be a finite number", "(got 'nan')")),
+    ("budget inf", budget(math.inf), ("budget.total must be a finite number", "(got .inf)")),
+    ("budget inf", budget(-math.inf), ("budget.total must be a finite number", "(got -.inf)")),
     ("budget inf", budget("1e999"), ("budget.total: input should be less than or equal to 1000",)),
-    ("budget inf", budget("1e9_9_9_9_9_9_9_9"), ("budget.total: must be written", "without huge exponents")),
+    ("budget inf", budget("1e9_9_9_9_9_9_9_9"), ("budget.total must be written", "without huge exponents")),
     ("budget 1e-9", budget("1e-999"), ("budget.total: a budget below 2^-64 is too small", "Raise it")),
     ("budget 1e-9", budget(1e-300), ("budget.total: a budget below 2^-64 is too small", "Raise it")),
     (
@@ -76,7 +76,7 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
     ("budget 1e3", budget(1000.1), ("budget.total: input should be less than or equal to 1000 (got 1000.1)",)),
     (
         "shares above 1",
-        {"levels": {"column": "level", "choices": {"high": 1.5, "low": 1}}},
+        {"levels": {"dependence": 1, "column": "level", "choices": {"high": 1.5, "low": 1}}},
         ("levels.choices.high: input should be less than or equal to 1 (got 1.5)",),
     ),
     ("shares above 1", {"levels": {"assigned": {"high": 1.5}}}, ("levels.assigned.high: ", "equal to 1 (got 1.5)")),
@@ -104,27 +104,27 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
     ("unknown keys", {"[/bold]": 1}, ("[/bold] is not a key of the spec",)),
     ("unknown keys", {"k" * 5000: 1}, ("k" * 80 + "… is not a key of the spec",)),
     ("wrong types", {"name": 7}, ("name: input should be a valid string (got 7)",)),
-    ("wrong types", {"source": "people.csv"}, ("source: must be a mapping of keys to values (got 'people.csv')",)),
-    ("wrong types", {"attributes": {"job": ["a"]}}, ("attributes: must be a list",)),
-    ("wrong types", {"attributes": [3]}, ("attributes[0]: must be a mapping of keys to values (got 3)",)),
-    ("wrong types", attribute(values="ab"), ("attributes[0].values: must be a list (got 'ab')",)),
-    ("wrong types", attribute(values=["a", True]), ("attributes[0].values[1]: must be text: put it in quotes",)),
+    ("wrong types", {"source": "people.csv"}, ("source must be a mapping of keys to values (got 'people.csv')",)),
+    ("wrong types", {"attributes": {"job": ["a"]}}, ("attributes must be a list",)),
+    ("wrong types", {"attributes": [3]}, ("attributes[0] must be a mapping of keys to values (got 3)",)),
+    ("wrong types", attribute(values="ab"), ("attributes[0].values must be a list (got 'ab')",)),
+    ("wrong types", attribute(values=["a", True]), ("attributes[0].values[1] must be text: put it in quotes",)),
     ("wrong types", attribute(values=["a", ["b"]]), ("attributes[0].values[1]: input should be a valid string",)),
     (
         "wrong types",
         attribute(kind=["crosstab"]),
         ("attributes[0]: kind must be category, binned, crosstab or number",),
     ),
-    ("wrong types", budget([4]), ('budget.total: must be a number or a fraction such as "1/3"',)),
-    ("wrong types", budget(True), ("budget.total: must be a number", "(got True)")),
+    ("wrong types", budget([4]), ('budget.total must be a number or a fraction such as "1/3"',)),
+    ("wrong types", budget(True), ("budget.total must be a number", "(got True)")),
     ("wrong types", {"levels": {"column": 3}}, ("levels.column: input should be a valid string (got 3)",)),
-    ("wrong types", {"levels": {"column": "l", "choices": ["high"]}}, ("levels.choices: must be a mapping",)),
+    ("wrong types", {"levels": {"column": "l", "choices": ["high"]}}, ("levels.choices must be a mapping",)),
     ("wrong types", {"expected": {"users": "many"}}, ("expected.users: ", "valid integer", "(got 'many')")),
-    ("wrong types", {"expected": {"users": True}}, ("expected.users: must be a whole number (got True)",)),
+    ("wrong types", {"expected": {"users": True}}, ("expected.users must be a whole number (got True)",)),
     ("wrong types", {"gates": {"minimum_users": 10**30}}, ("gates.minimum_users: ", "less than 1000000000")),
-    ("wrong types", {"source": {"path": "a\0b", "user_id": "id"}}, (r"source.path: must not hold the character \0",)),
+    ("wrong types", {"source": {"path": "a\0b", "user_id": "id"}}, (r"source.path must not hold the character \0",)),
     ("wrong types", {"source": {"path": "", "user_id": "id"}}, ("source.path: ", "at least 1 character")),
-    ("wrong types", attribute(values=["\ud800"]), ("attributes[0].values[0]: must be text that UTF-8 can write",)),
+    ("wrong types", attribute(values=["\ud800"]), ("attributes[0].values[0] must be text that UTF-8 can write",)),
     (
         "wrong types",
         {"source": {"path": "p.csv", "user_id": "id", "csv": {"delimiter": '"'}}},
@@ -135,7 +135,11 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
         {"source": {"path": "p.csv", "user_id": "id", "csv": {"columns": ["id", "ID"]}}},
         ("source.csv: columns must have different names",),
     ),
-    ("wrong types", b"name: 2024-01-01\nname: x\n", ("line 2, column 1: a key stands there twice",)),
+    (
+        "wrong types",
+        b"name: 2024-01-01\nname: x\n",
+        ("line 2, column 1: the spec is not valid YAML: a key stands there twice",),
+    ),
     ("wrong types", b"- a\n- b\n", ("must be a mapping with name, source",)),
     ("empty file", b"", ("must be a mapping with name, source",)),
     ("non-UTF-8", b"name: caf\xe9\n", ("must be a readable UTF-8 text file",)),
@@ -206,6 +210,7 @@ def truncated(cut: int) -> Content:
 
 
 MISSING_COLUMN = "which the spec names. Correct the spec, or source.csv where the header is misread."
+WITHOUT_COLUMN = "which the spec names. Correct the spec, or source.path."
 WHOLE_FILE = "Check that the file is whole"
 NO_USER = "no readable row with a user. Check source and its columns."
 UNDECLARED = "add it to values, or add `other: <one of values>` to attribute job."
@@ -216,7 +221,7 @@ REFUSED = [
     Refused("missing column", f"{MARK},a,low\n".encode(), ("there is no column 'id'", MISSING_COLUMN)),
     Refused("missing column", f"id,job,{MARK}\n1,a,low\n".encode(), ("there is no column 'level'", MISSING_COLUMN)),
     Refused("missing column", f"id;job;level\n{MARK};a;low\n".encode(), ("there is no column 'id'", MISSING_COLUMN)),
-    Refused("missing column", table(id=[MARK], job=["a"]), ("there is no column 'level'", MISSING_COLUMN), PARQUET),
+    Refused("missing column", table(id=[MARK], job=["a"]), ("there is no column 'level'", WITHOUT_COLUMN), PARQUET),
     Refused("missing column", names_twice(), ("header of different column names", WHOLE_FILE), PARQUET),
     Refused(
         "unknown value",
@@ -359,11 +364,16 @@ def test_a_missing_file(name: str, tmp_path: Path, pldp: Pldp) -> None:
     nothing_left(home)
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_a_folder_has_files(tmp_path: Path) -> None:
     (tmp_path / "people.csv").mkdir()
-    run, file = opened(write_spec(tmp_path, source={"path": "people.csv", "user_id": "id"}), tmp_path / "home")
-    with pytest.raises(SourceError, match="cannot be read to its end as csv"):
-        ingest.fn(run, file)
+    path = write_spec(tmp_path, source={"path": "people.csv", "user_id": "id"}, attributes=JOB)
+    with pytest.raises(
+        SourceError, match=r"people\.csv: the folder has no file\. Correct the path in the spec"
+    ) as caught:
+        opened(path, tmp_path / "home")
+    check_message(str(caught.value), tmp_path / "people.csv", "Nothing was run.")
+    (tmp_path / "people.csv" / "one.csv").write_bytes(HEADER + b"1,a,low\n2,b,low\n")
+    assert ingest.fn(*opened(path, tmp_path / "home")).n_users == 2
 
 
 def test_a_missing_spec(tmp_path: Path, pldp: Pldp) -> None:
@@ -405,7 +415,7 @@ RIGHT = [
         table(id=[1, 2], job=["a", "b"], level=[MARK, None]),
         [(A, MID), (B, MID)],
         PARQUET,
-        {"levels": {"column": "level", "missing": "mid"}},
+        {"levels": {"dependence": 1, "column": "level", "missing": "mid"}},
     ),
     Right("null", HEADER + b'1,,low\n2,"",low\n3,a,\n', [(A, HIGH), (NONE, LOW), (NONE, LOW)]),
     Right("null", table(id=["1", None], job=pa.nulls(2), level=pa.nulls(2)), [(NONE, HIGH)], PARQUET, ANY, 1),

@@ -45,7 +45,12 @@ WHOLE: dict[str, Any] = {
         {"name": "both", "kind": "crosstab", "of": ["job", "sex"]},
     ],
     "budget": {"total": 4, "allocation": {"job": "1/2", "sex": 0.25, "both": 0.25}},
-    "levels": {"column": {"job": "x", "sex": "y"}, "choices": {"high": "1/3", "low": 1}, "missing": "low"},
+    "levels": {
+        "dependence": 1,
+        "column": {"job": "x", "sex": "y"},
+        "choices": {"high": "1/3", "low": 1},
+        "missing": "low",
+    },
     "combination": {"method": "op", "reference": {"kind": "public", "path": "r.csv"}, "alpha": 0.01},
     "intervals": {"confidence": 0.9},
     "gates": {"minimum_users": 10},
@@ -191,8 +196,8 @@ _ATTRIBUTES: tuple[list[dict[str, Any]], ...] = (
     ],
 )
 _LEVELS: tuple[dict[str, Any], ...] = (
-    {"column": "level"},
-    {"column": "level", "missing": "mid"},
+    {"dependence": 1, "column": "level"},
+    {"dependence": "unknown", "column": "level", "missing": "mid"},
     {"assigned": {"high": 0.2, "mid": 0.3, "low": 0.5}},
 )
 _CELLS = (

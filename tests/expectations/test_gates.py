@@ -47,6 +47,7 @@ RELEASE_GATES = (
     "levels_agree",
     "estimates_possible",
     "errors_usable",
+    "methods_usable",
     "domains_complete",
     "everyone_counted",
 )
@@ -224,6 +225,7 @@ def test_hidden_levels_do_not_make_an_impossible_estimate_possible() -> None:
     plan = specs.histograms(
         attributes=[{"name": "job", "values": [f"v{i}" for i in range(16)], "mechanism": "krr"}],
         levels={
+            "dependence": 1,
             "column": "level",
             "choices": {"high": "1/8", "mid": "1/4", "low": 1},
             "visibility": "hidden",

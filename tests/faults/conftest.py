@@ -127,7 +127,7 @@ def _with_numbers(folder: Path) -> Path:
     return people.world(folder, people.make_people(2000).with_columns(ages), attributes=attributes)
 
 
-HIDDEN: dict[str, Any] = {"column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}
+HIDDEN: dict[str, Any] = {"dependence": 1, "column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}
 
 KINDS = {
     "histograms": Kind(people.world, 2 * 3 * 4, ("histograms", "level_estimates")),

@@ -20,21 +20,18 @@ INGEST = {
     "histograms": {
         "before-ingest": Point("pldp.tasks.ingest:_fill", "before"),
         "amid-ingest": Point("pldp.tasks.ingest:_read", "after"),
-        "ingest-amid-partitions": Point("pldp.tasks.pieces:write_partition", "after", 2),
-        "ingest-before-commit": Point("pldp.tasks.ingest:_deal", "after"),
+        "ingest-amid-partitions": Point("pldp.tasks.buckets:write_partition", "after", 2),
+        "ingest-before-commit": Point("pldp.tasks.ingest:bring_together", "after"),
     },
     "items": {
-        "before-ingest": Point("pldp.tasks.holdings:_fill", "before"),
-        "amid-ingest": Point("pldp.tasks.holdings:_read", "after", 2),
-        "ingest-amid-tables": Point("pldp.tasks.holdings:_refuse_faults", "after"),
-        "ingest-amid-partitions": Point("pldp.tasks.items.ingest:write_partition", "after", 2),
-        "ingest-before-commit": Point("pldp.tasks.holdings:rows_in", "after"),
+        "before-ingest": Point("pldp.tasks.ingest:_fill", "before"),
+        "amid-ingest": Point("pldp.tasks.ingest:_read", "after", 2),
+        "ingest-amid-partitions": Point("pldp.tasks.buckets:write_partition", "after", 2),
+        "ingest-after-partitions": Point("pldp.tasks.ingest:bring_together", "after"),
+        "ingest-before-commit": Point("pldp.tasks.ingest:rows_in", "after"),
     },
 }
-INGEST["aggregates"] = {
-    **INGEST["items"],
-    "ingest-amid-partitions": Point("pldp.tasks.aggregates.ingest:write_partition", "after", 2),
-}
+INGEST["aggregates"] = INGEST["items"]
 """What differs before the draws, by what the people are."""
 
 QUESTIONS = {

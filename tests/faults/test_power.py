@@ -20,9 +20,7 @@ import pldp.tasks.ingest
 from pldp.errors import StageFailed
 from pldp.flows.pipeline import draw
 from pldp.flows.release import record_spend
-from pldp.tasks.aggregates.ingest import ingest_aggregates
 from pldp.tasks.ingest import ingest
-from pldp.tasks.items.ingest import ingest_items
 from pldp.tasks.publish import publish, status_of
 from pldp.tasks.run import Run
 from pldp.tasks.vaults import forget_vault
@@ -31,7 +29,7 @@ from tests.faults.dying import SMALL_PARTITIONS
 from tests.people import digests, opened
 from tests.tasks.published import PASSED
 
-INGESTS = {"histograms": ingest, "items": ingest_items, "aggregates": ingest_aggregates}
+INGESTS = {"histograms": ingest, "items": ingest, "aggregates": ingest}
 Entry = tuple[str, Any]
 """A name in a folder: a file or folder by its inode, or a link by where it leads."""
 
@@ -194,6 +192,7 @@ def _step(disk: Disk, moment: int) -> tuple[bool, ...]:
 def test_the_check_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same without syncing folders, as it was once: bytes are on disk, and nobody knows their names."""
     monkeypatch.setattr("pldp.tasks.home.sync_folder", lambda folder: None)
+    monkeypatch.setattr("pldp.tasks.drafts.sync_folder", lambda folder: None)
     monkeypatch.setattr("pldp.tasks.publish.sync_folder", lambda folder: None)
     with pytest.raises(StageFailed, match=r"perturb failed \(AssertionError\)"):
         recorded("histograms", tmp_path, monkeypatch)

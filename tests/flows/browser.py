@@ -39,6 +39,8 @@ class Page:
         self._connection = connection
         self._number = 0
         self.requests: list[str] = []
+        self.bodies: list[str] = []
+        """What it sent beside addresses."""
         self.complaints: list[str] = []
         self._loaded = False
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -61,6 +63,8 @@ class Page:
         match message.get("method"):
             case "Network.requestWillBeSent":
                 self.requests.append(told["request"]["url"])
+                if told["request"].get("hasPostData"):
+                    self.bodies.append(told["request"].get("postData", "?"))
             case "Runtime.consoleAPICalled" | "Runtime.exceptionThrown":
                 self.complaints.append(json.dumps(told))
             case "Log.entryAdded":
@@ -70,8 +74,11 @@ class Page:
         return message
 
     def open(self, path: Path) -> None:
-        self.requests, self.complaints, self._loaded = [], [], False
-        self.call("Page.navigate", url=path.as_uri())
+        self.visit(path.as_uri())
+
+    def visit(self, url: str) -> None:
+        self.requests, self.bodies, self.complaints, self._loaded = [], [], [], False
+        self.call("Page.navigate", url=url)
         while not self._loaded:
             self._receive()
 

@@ -29,20 +29,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if configured:
         yield configured
         return
-    from prefect.settings import (
-        PREFECT_API_AUTH_STRING,
-        PREFECT_API_URL,
-        PREFECT_SERVER_EPHEMERAL_ENABLED,
-        temporary_settings,
-    )
+    from prefect.settings import PREFECT_SERVER_EPHEMERAL_ENABLED, temporary_settings
+
+    from pldp.flows.orchestration import alone_with
 
     own = OwnServer(tmp_path_factory.mktemp("server"))
     shared = {"PREFECT_API_URL": own.url, "PREFECT_API_AUTH_STRING": own.password}
     try:
         own.wait()
         os.environ.update(shared)
-        address = {PREFECT_API_URL: own.url, PREFECT_API_AUTH_STRING: own.password}
-        with temporary_settings(address | {PREFECT_SERVER_EPHEMERAL_ENABLED: False}):
+        with temporary_settings(alone_with(own) | {PREFECT_SERVER_EPHEMERAL_ENABLED: False}):
             yield own.url
     finally:
         for name in shared:

@@ -133,7 +133,7 @@ def test_a_provider_gets_its_reports_and_nothing_else(home: tuple[Path, str], pl
     assert len(files_under(tmp_path / "out")) == 1
     failed = pldp("reports", "films", copy / "in", "--home", root, "--provider", "ads")
     assert failed.code == 2
-    assert "the reports cannot be written (Not a directory). Check the folder. The release is as it was." in failed.err
+    assert "the reports cannot be written (Not a directory). Check the folder. Results are as they were." in failed.err
 
 
 def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +185,7 @@ def test_an_evaluation(home: tuple[Path, str], pldp: Pldp, monkeypatch: pytest.M
     truth = true_totals(make_items(N_USERS))
     assert cells["truth"].to_list() == [*truth, *truth]
     assert all(verdict.passed for verdict in done.verdicts)
-    assert done.verdicts[-1].gate == "totals_true"
+    assert "totals_true" in {verdict.gate for verdict in done.verdicts}
     ratio = cells["mean_error"] / cells["predicted_mean_error"]
     assert (ratio - 1).abs().max() < 5.2 / N_USERS**0.5, "E|Z| has a standard deviation of about its mean; 6 cells"
     assert set(done.tables["losses"]["spending"]) == {"mae", "equal scaling", "lower bound"}

@@ -113,7 +113,7 @@ def test_a_pipe_or_a_device_is_refused_at_once(where: str, tmp_path: Path) -> No
 
 def test_a_folder_a_missing_file_and_a_stray_quote(tmp_path: Path) -> None:
     spec = people.world(tmp_path)
-    assert "is a folder. Name the file in it." in run("check", spec, "--source", tmp_path).stderr
+    assert "State source.format, or name files of one format" in run("check", spec, "--source", tmp_path).stderr
     assert "cannot be read (No such file" in run("check", spec, "--source", tmp_path / "nowhere").stderr
     (tmp_path / "people.csv").write_text('id,job,sex,level\n1,"farmer,male,low\n')
     done = run("check", spec, "--source", tmp_path / "people.csv")
@@ -125,12 +125,12 @@ def test_a_folder_a_missing_file_and_a_stray_quote(tmp_path: Path) -> None:
 def test_items_and_aggregates(tmp_path: Path) -> None:
     spec = baskets.world(tmp_path / "a", 50, pl.DataFrame({"user": ["user-1", None], "item": [MARK, "milk"]}))
     said = " ".join(run("check", spec).stderr.split())
-    assert "column item: 1 cells are not declared" in said
+    assert "column item: 1 cell: the item is not declared" in said
     assert "1 of 2 rows would be left out (0 of too few or too many cells, 1 without a user id)" in said
     rows = pl.DataFrame({"user": ["user-1"] * 2, "item": ["film-1", MARK], "n": ["1", "-3"]})
     source = {"path": "items.parquet", "count": "n"}
     said = " ".join(run("check", items.world(tmp_path / "b", 50, rows, source=source)).stderr.split())
-    assert "column item: 1 cells are not in the catalogue" in said
+    assert "column item: 1 cell: the item is not in the catalogue" in said
     assert "column n: 1 cells are no whole number" in said
     assert MARK not in said
     for good in (baskets.world(tmp_path / "c", 50), items.world(tmp_path / "d", 50)):
@@ -190,7 +190,7 @@ def test_a_source_without_a_readable_row_is_told(tmp_path: Path) -> None:
 def test_reports_of_clients_are_looked_at(tmp_path: Path) -> None:
     values = ["soup", "salad"]
     spec = people.write_spec(
-        tmp_path, source={"reports": "sent"}, attributes=[{"name": "meal", "values": values}], levels={}
+        tmp_path, source={"reports": "sent"}, attributes=[{"name": "meal", "values": values}], levels={"dependence": 1}
     )
     done = run("check", spec)
     assert done.returncode == 2
@@ -203,12 +203,20 @@ def test_reports_of_clients_are_looked_at(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "sent: reports of 1 users in 1 files." in done.stdout
     pq.write_table(pa.table({"report": pa.array([7], pa.uint8())}), folder / "2.parquet")
-    for command in (["check"], ["release", "--home", str(tmp_path / "home")]):
-        done = run(command[0], spec, *command[1:])
-        assert done.returncode == 2
-        assert "2.parquet, row 1: is not a report that the plan's channel can make." in done.stderr
-        assert "Nothing was run." in done.stderr
-    assert not (tmp_path / "home").exists()
+    done = run("check", spec)
+    assert done.returncode == 2
+    assert "set aside: 1 reports: no report that the plan's channel can make" in done.stdout
+    assert "0.5 of what clients sent would be set aside, more than the share source.max_left_out allows" in done.stderr
+    assert "the gate set_aside would refuse the release. Nothing was run." in done.stderr
+    people.write_spec(
+        tmp_path,
+        source={"reports": "sent", "max_left_out": 0.5},
+        attributes=[{"name": "meal", "values": values}],
+        levels={},
+    )
+    done = run("check", spec)
+    assert done.returncode == 0, done.stderr
+    assert "set aside: 1 reports" in done.stdout
 
 
 def test_a_plan_of_aggregates_writes_the_share_of_everybody_in_full(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from pldp.channels.exact import within
+from pldp.channels.protocol import PureProtocol
 from pldp.flows.planned import predict
 from pldp.questions.aggregates.spec import AggregatesSpec
 from pldp.questions.plan import USER
@@ -71,7 +72,7 @@ class TestRelease:
         for _ in range(2):  # found refused the second time
             said = pldp("release", spec, "--home", home)
             assert said.code == 1
-            assert "was refused: levels_agree. Its budget is spent." in said.err
+            assert "was refused: levels_agree. Its budget is spent;" in said.err
         (row,) = json.loads(pldp("releases", "--home", home, "--json").out)
         assert (row["status"], row["spent"]) == ("refused", pytest.approx(8))
         said = pldp("validate", "people", "--home", home)
@@ -87,7 +88,7 @@ class TestRelease:
         said = pldp("release", spec, "--home", home)
         assert said.code == 2
         assert f"{tmp_path / 'people.parquet'}, readable row 42, column sex" in said.err
-        assert "add it to values" in said.err
+        assert "Add it to values" in said.err
         assert "Nothing was run." in said.err
         assert "secret-value" not in said.err + said.out
         assert not (home / "ledger.jsonl").exists()
@@ -222,6 +223,24 @@ class TestLooking:
         assert row["release_id"] == finished.done.release_id
         assert row["spent"] == pytest.approx(4)
         assert "ε = 4" in pldp("releases", "--home", finished.home).out
+
+    def test_validate_proves_channels_and_estimators_again(
+        self, pldp: Pldp, finished: Finished, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The release has the three gates in its table; `--deep` runs them on the code that is here now."""
+        proven = ("channels_recomputed", "truth_recovered", "channels_rehearsed")
+        said = pldp("validate", "people", "--home", finished.home, "--deep", "--json")
+        assert said.code == 0
+        rows = json.loads(said.out)
+        assert [row["gate"] for row in rows if row.get("again")] == list(proven)
+        assert {row["gate"] for row in rows if not row.get("again")} > set(proven)
+        assert all(row["passed"] for row in rows)
+        right = PureProtocol.estimate
+        monkeypatch.setattr(PureProtocol, "estimate", lambda self, support, n: right(self, support, n) + 0.01)
+        said = pldp("validate", "people", "--home", finished.home, "--deep")
+        assert said.code == 1
+        assert "truth_recovered, proven again" in said.err
+        assert pldp("validate", "people", "--home", finished.home).code == 0, "what was published is as it was"
 
     def test_validate_passes_and_parses(self, finished: Finished, pldp: Pldp) -> None:
         said = pldp("validate", "people", "--home", finished.home, "--json")

@@ -1,4 +1,4 @@
-"""The recipe of docs/operations.md for clients in any language, followed word by word, gives back the truth.
+"""The recipe of docs/wire.md for clients in any language, followed word by word, gives back the truth.
 
 Nothing of pldp draws here: whoever can read the document's table can write this file.
 """
@@ -6,6 +6,7 @@ Nothing of pldp draws here: whoever can read the document's table can write this
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from pldp.client import REASONS
 from pldp.flows.release import release
 from tests.flows.conftest import Pldp
-from tests.flows.documents import DOCUMENTS, blocks_of
+from tests.flows.documents import DOCUMENTS
+from tests.pldp.client.vectors import cases
 
 P = 32749
 MECHANISMS = ("krr", "brr", "oue", "subset", "olh")
@@ -94,7 +97,7 @@ def test_every_mechanism_by_the_words_of_the_document(tmp_path: Path, pldp: Pldp
             {"name": "wide", "values": [f"v{j}" for j in range(WIDE)], "mechanism": "subset"},
         ],
         "budget": {"total": 24},
-        "levels": {},
+        "levels": {"dependence": 1},
     }
     path = tmp_path / "sent.yaml"
     path.write_text(yaml.safe_dump(spec))
@@ -119,8 +122,21 @@ def test_every_mechanism_by_the_words_of_the_document(tmp_path: Path, pldp: Pldp
 
 
 def test_the_document_names_every_mechanism_and_parameter() -> None:
-    (operations,) = [path for path in DOCUMENTS if path.name == "operations.md"]
-    text = operations.read_text()
-    for name in (*MECHANISMS, "redraw", "keep", "flip", "include", "size", "buckets", "domain_size"):
-        assert f"`{name}`" in text, name
-    assert any(block.text.startswith("# sent.yaml") for block in blocks_of(operations))
+    """Of every channel that some plan has; and every reason that a message can be rejected for."""
+    (wire,) = [path for path in DOCUMENTS if path.name == "wire.md"]
+    code = " ".join(re.findall(r"`([^`\n]+)`", wire.read_text()))
+    for case in cases().values():
+        for word in words(json.loads(case[0])["questions"]):
+            assert re.search(rf"\b{word}\b", code), word
+    for reason in REASONS:
+        assert re.search(rf"\b{reason}\b", code), reason
+
+
+def words(part: Any) -> set[str]:
+    """Names of mechanisms and of their parameters, wherever in a plan."""
+    if isinstance(part, list):
+        return set().union(*map(words, part))
+    if not isinstance(part, dict):
+        return set()
+    own = {part["mechanism"], *part} - {"mechanism"} if "mechanism" in part else set()
+    return own.union(*map(words, part.values()))

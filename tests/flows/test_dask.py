@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import stat
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +183,8 @@ def test_a_lost_scheduler_is_told_and_the_release_resumes(tmp_path: Path, pldp: 
         said = pldp("release", world(tmp_path), "--home", home, "--runner", own.address)
     assert said.code == 3
     assert f"Stage perturb failed (the Dask scheduler at {own.address} was lost)." in said.err
-    assert "nothing of this one was published; run the same command again to resume." in said.err
+    assert "nothing of this one was published; run the same command again to resume" in said.err
+    assert "and nothing is drawn or spent twice." in said.err
     before = json.loads(note.read_text())
     assert before
     assert pldp("release", tmp_path / "spec.yaml", "--home", home).code == 0
@@ -206,13 +209,28 @@ def test_workers_of_another_version_are_refused(
     assert not (tmp_path / "home" / "ledger.jsonl").exists(), "nothing was spent"
 
 
+@pytest.mark.parametrize("unseen", ["people.parquet", "people/*.parquet", "home"])
+def test_workers_that_do_not_see_what_they_share_are_refused(running: Running, tmp_path: Path, unseen: str) -> None:
+    """They read the source themselves, and write to the home."""
+    run, _ = opened(world(tmp_path), tmp_path / "home")
+    elsewhere = replace(run.inputs[0], path=str(tmp_path / "elsewhere" / unseen))
+    other = replace(run, root=elsewhere.path) if unseen == "home" else replace(run, inputs=(elsewhere,))
+    with pytest.raises(
+        HomeError, match=rf"worker tcp://\S+ does not see {re.escape(elsewhere.path)}.* every worker sees"
+    ):
+        Cluster(Runner(dask=running.address), other).join()
+    sees = Cluster(Runner(dask=running.address), run)
+    sees.join()
+    sees.close()
+
+
 @pytest.mark.parametrize(
     ("options", "rule"),
     [
-        (["--runner", "ray"], "runner.dask: must be local, or the address of a scheduler"),
+        (["--runner", "ray"], "runner.dask must be local, or the address of a scheduler"),
         (["--runner", "dask", "--workers", "0"], "runner.workers: input should be greater than or equal to 1 (got 0)"),
         (["--workers", "2"], "workers goes with dask: local"),
-        (["--memory", "1 MB"], "runner.memory: must be a size of at least 512 MB"),
+        (["--memory", "1 MB"], "runner.memory must be a size of at least 512 MB"),
     ],
 )
 def test_a_runner_that_breaks_a_rule(options: list[str], rule: str, tmp_path: Path, pldp: Pldp) -> None:
@@ -226,7 +244,7 @@ def test_a_killed_client_leaves_no_workers_and_resumes(tmp_path: Path, pldp: Pld
     """SIGKILL once a few calls are done: its workers go by themselves, and threads finish the release."""
     spec, home = world(tmp_path), tmp_path / "home"
     home.mkdir()
-    point = Point("pldp.flows.runner:report", "after", 3)
+    point = Point("pldp.flows.runner:report", "after", 9)  # six of them tell of ingest
     options = ("--home", home, "--runner", "dask", "--workers", "1")
     process = start(home / "said", "release", spec, *options, point=point)
     workers: set[psutil.Process] = set()

@@ -150,7 +150,7 @@ def test_what_choosing_is_worth_as_the_readme_says() -> None:
                 {"name": "a", "values": [f"v{i}" for i in range(16)], "assumed": (shares / shares.sum()).tolist()}
             ],
             "budget": {"total": 3},
-            "levels": {"choices": {"strict": "1/6", "mid": "1/3", "open": 1}, "column": "level"},
+            "levels": {"dependence": 1, "choices": {"strict": "1/6", "mid": "1/3", "open": 1}, "column": "level"},
             "expected": {"users": 100_000, "levels": {"strict": 0.5, "mid": 0.3, "open": 0.2}},
         }
     )

@@ -50,7 +50,7 @@ def test_an_evaluation_keeps_its_own_database(evaluated: tuple[Path, Evaluated])
     with duckdb.connect(str(done.folder / "evaluation.duckdb"), read_only=True) as connection:
         tables = {row[0] for row in connection.execute("SHOW TABLES").fetchall()}
         cells = connection.sql("FROM cells").pl()
-    assert tables == {"cells", "methods", "budgets", "validations"}
+    assert tables == {"cells", "methods", "coverage", "budgets", "validations"}
     people = make_people(2000)
     for attribute, value, truth in cells.select("attribute", "value", "truth").iter_rows():
         assert truth == (people[attribute] == value).mean()
@@ -150,7 +150,7 @@ def test_adult_errors_are_as_predicted(tmp_path: Path) -> None:
     assert done.n_users == 32_561
     assert all(verdict.passed for verdict in done.verdicts)
     linear = done.tables["methods"].drop_nulls("predicted")
-    assert linear.height == 5 * 3
+    assert linear.height == 5 * 4
     tolerance = norm.isf(ALPHA / 2 / linear.height) * math.sqrt(2 / repeats) / 2
     for row in linear.iter_rows(named=True):
         assert row["rmse"] == pytest.approx(row["predicted"], rel=tolerance), (row["attribute"], row["method"])

@@ -19,7 +19,7 @@ from pldp.flows.release import release
 from pldp.flows.schedule import scheduled_release
 from pldp.flows.serve import served
 from pldp.tasks.home import Home
-from tests import baskets, items, people
+from tests import baskets, items, people, several
 from tests.faults.dying import SMALL_PARTITIONS, Point, start
 from tests.flows.clusters import Running, cluster, committed
 from tests.flows.conftest import PATIENCE, Pldp, ended, resumes
@@ -37,7 +37,7 @@ class Kind:
     """What it publishes beside budgets and gates."""
     page: str
     """A sentence of its page."""
-    unit: str = "user"
+    units: tuple[str, ...] = ("user",)
     no_target: str = ""
     clients: dict[str, Any] | None = None
     """Sections of the spec in which clients' reports take the place of the source."""
@@ -65,14 +65,21 @@ def of_films(folder: Path, **sections: Any) -> Path:
     return items.world(folder, 3000, **sections)
 
 
+def of_several(folder: Path, **sections: Any) -> Path:
+    """The same people in a table, with baskets and with films."""
+    return several.world(folder, 2000, **sections)
+
+
 SENT: dict[str, Any] = {"source": {"reports": "sent"}}
 KINDS = {
-    "histograms": Kind(of_people, ("histograms", "level_estimates"), "farmer", clients={**SENT, "levels": {}}),
+    "histograms": Kind(
+        of_people, ("histograms", "level_estimates"), "farmer", clients={**SENT, "levels": {"dependence": 1}}
+    ),
     "numbers": Kind(
         of_numbers,
         ("histograms", "level_estimates", "means", "quantiles", "bins"),
         "0.25 quantile",
-        clients={**SENT, "levels": {}},
+        clients={**SENT, "levels": {"dependence": 1}},
     ),
     "items": Kind(
         of_baskets,
@@ -93,9 +100,16 @@ KINDS = {
         of_films,
         ("aggregates",),
         "drama",
-        unit="occurrence",
+        units=("occurrence",),
         no_target="is for histograms and means: a total's error follows from the budgets in the plan",
         clients={**SENT, "users": None},
+    ),
+    "several": Kind(
+        of_several,
+        ("histograms", "level_estimates", "itemsets", "rules", "aggregates"),
+        "drama",
+        units=("user", "occurrence"),
+        clients={**SENT, "questions": several.SENT},
     ),
 }
 EACH = pytest.mark.parametrize("kind", KINDS)
@@ -146,7 +160,7 @@ def test_release_and_resume(done: Done) -> None:
         assert not done.table(name).is_empty(), name
     assert not done.table("budgets").is_empty()
     all_gates_passed(done.home, done.release_id)
-    assert [spend["unit"] for spend in Home(done.home).spends()] == [done.kind.unit]
+    assert [spend["unit"] for spend in Home(done.home).spends()] == [*done.kind.units]
     resumes(done.home, done.release_id)
 
 
@@ -174,7 +188,7 @@ def test_plan(kind: str, pldp: Pldp, tmp_path: Path) -> None:
     """Predictions without data; a target error is found, or refused with the reason."""
     spec = KINDS[kind].make(tmp_path)
     planned = json.loads(pldp("plan", spec, "--json").out)
-    assert planned["worst_total"].keys() == {KINDS[kind].unit}
+    assert planned["worst_total"].keys() == {*KINDS[kind].units}
     for tables in planned["predictions"].values():
         assert tables
         assert all(tables.values()), "a table without rows says nothing"
@@ -209,7 +223,7 @@ def test_a_release_killed_amid_perturb_resumes(kind: str, tmp_path: Path) -> Non
     after = committed(home / "reports")
     assert before.items() <= after.items(), "committed reports were drawn again"
     assert len(after) > len(before)
-    assert [spend["release_id"] for spend in Home(home).spends()] == [finished.release_id]
+    assert [spend["release_id"] for spend in Home(home).spends()] == [finished.release_id] * len(KINDS[kind].units)
     all_gates_passed(home, finished.release_id)
 
 
@@ -237,7 +251,8 @@ def test_a_schedule(kind: str, tmp_path: Path) -> None:
     assert found.schedule.cron == "0 3 * * *"
     slot = "2026-01-02T03:00Z"
     first = scheduled_release(str(found.spec), str(found.home), slot, return_state=True)
-    (spent,) = home.spends()
+    spent, *_ = home.spends()
+    assert [spend["unit"] for spend in home.spends()] == [*KINDS[kind].units]
     assert (spent["slot"], first.message) == (slot, f"{spent['release_id']} published")
     again = scheduled_release(str(found.spec), str(found.home), slot, return_state=True)
     assert again.message == f"{spent['release_id']} is there already; nothing was drawn"
@@ -270,7 +285,6 @@ def test_reports_of_clients(done: Done, pldp: Pldp, tmp_path: Path) -> None:
         assert mine.select(same).equals(theirs.select(same)), name
     stray = next(sent.rglob("*.parquet"))
     pl.read_parquet(stray, hive_partitioning=False).rename(lambda name: f"{name}_").write_parquet(stray)
-    refused = pldp("release", spec, "--home", tmp_path / "other")
-    assert refused.code == 2
-    assert "must be a whole Parquet file with exactly the columns" in refused.err
-    assert str(stray.relative_to(sent)) in refused.err
+    refused = pldp("release", spec, "--home", tmp_path / "other", "--json")
+    assert refused.code in (1, 2), "a whole file of four is more than a hundredth, or all that somebody answered"
+    assert "no whole Parquet file" in refused.err

@@ -20,7 +20,7 @@ from tests.people import LEVELS, make_people, world
 pytestmark = pytest.mark.usefixtures("server")
 
 ADULT = DATA / "adult.data.gz"
-HIDDEN = {"column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}
+HIDDEN = {"dependence": 1, "column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,9 @@ def test_what_is_published(home: tuple[Path, str]) -> None:
     with duckdb.connect(str(home[0] / "results.duckdb"), read_only=True) as results:
         tables = {name: results.sql(f"FROM latest_{name}").pl() for name in ("histograms", "level_shares", "budgets")}
         assert results.sql("FROM level_estimates").pl().is_empty()
-    assert set(tables["histograms"]["method"]) == {"em"}
+    assert set(tables["histograms"]["method"]) == {"auem"}
+    assert set(tables["histograms"]["interval"]) == {"inverted test"}
+    assert set(tables["histograms"]["dependence"]) == {"1"}
     assert tables["level_shares"]["level"].to_list() == list(LEVELS)
     assert tables["level_shares"]["share"].sum() == pytest.approx(1)
     assert tables["budgets"]["n_users"].null_count() == 6
@@ -65,6 +67,7 @@ def test_the_statement_and_the_page_tell_the_leak(home: tuple[Path, str]) -> Non
     page = (root / "pages" / f"{release_id}.html").read_text()
     assert "Which level a user chose is hidden" in page
     assert "Each level alone" not in page
+    assert "The fallback was taken" not in page, "the plan chose the method"
 
 
 def test_the_commands(home: tuple[Path, str], pldp: Pldp, tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def test_an_evaluation(home: tuple[Path, str], pldp: Pldp) -> None:
     truth = [true_support(table, items) for items in itemsets["items"].to_list()]
     np.testing.assert_allclose(itemsets["truth"].to_numpy(), truth)
     assert all(verdict.passed for verdict in done.verdicts)
-    assert done.verdicts[-1].gate == "supports_true"
+    assert "supports_true" in {verdict.gate for verdict in done.verdicts}
     identity = done.tables["identity"]
     assert set(identity["method"]) == {"this plan (bounded)", "MASK", "GR-PPFM"}
     assert (identity["made_up"] >= 0).all()

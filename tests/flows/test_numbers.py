@@ -79,11 +79,11 @@ def test_what_is_published(home: tuple[Path, str]) -> None:
         assert abs(row["mean"] - known[row["attribute"]]) < 5 * row["standard_error"], "5 errors, 2 means: 1e-6"
         assert row["lower"] <= row["ci_low"] < row["ci_high"] <= row["upper"]
     assert tables["quantiles"].select("attribute", "probability", "method").rows() == [
-        ("band", 0.5, "binned oc+"),
+        ("band", 0.5, "binned guarded"),
         ("income", 0.25, "em"),
         ("income", 0.75, "em"),
     ]
-    assert tables["bins"]["method"].value_counts(sort=True).rows() == [("em", 16), ("binned oc+", 5)]
+    assert tables["bins"]["method"].value_counts(sort=True).rows() == [("em", 16), ("binned guarded", 5)]
     assert tables["histograms"]["attribute"].unique(maintain_order=True).to_list() == ["job", "band"]
     assert tables["budgets"].height == 12
     assert_binned(tables["histograms"].filter(attribute="band"), tables["quantiles"].filter(attribute="band"))

@@ -90,4 +90,5 @@ class TestCommand:
         monkeypatch.setattr(html, "draw", broken)
         said = pldp("page", "people", "--home", finished.home)
         assert said.code == 3
-        assert "the page could not be built (RuntimeError). Results are as they were" in said.err
+        assert "the page could not be built (RuntimeError). `pldp page people" in said.err
+        assert "builds it again. Results are as they were." in said.err

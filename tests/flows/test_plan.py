@@ -21,9 +21,10 @@ def example(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     spec = tmp_path / request.param.name
     shutil.copyfile(request.param, spec)
     content = yaml.safe_load(spec.read_text())
-    if "catalogue" in content:
-        rows = [f"{number},{attribute}" for number, attribute in enumerate(content["attributes"])]
-        (tmp_path / content["catalogue"]["path"]).write_text("\n".join(["item,attribute", *rows]))
+    for entry in content.get("questions", [content]):
+        if "catalogue" in entry:
+            rows = [f"{number},{attribute}" for number, attribute in enumerate(entry["attributes"])]
+            (tmp_path / entry["catalogue"]["path"]).write_text("\n".join(["item,attribute", *rows]))
     combination = content.get("combination")
     reference = combination.get("reference", {}) if isinstance(combination, dict) else {}
     if "path" in reference:

@@ -396,7 +396,7 @@ def test_a_previous_release_is_the_reference_of_the_next(tmp_path: Path) -> None
     release(spec, home)
     second = release(spec, home, slot="second")
     methods = ask(home, "SELECT DISTINCT method FROM histograms WHERE release_id <> ?", second.release_id)
-    assert methods == [("oc+",)], "the first of its name has nothing to refer to"
+    assert methods == [("guarded",)], "the first of its name has nothing to refer to"
     assert ask(home, "SELECT DISTINCT method FROM latest_histograms") == [("op",)]
 
 

@@ -44,7 +44,7 @@ def people_spec(folder: Path, file: str = "spec.yaml", **sections: Any) -> Path:
         "source": {"path": "people.parquet", "user_id": "id"},
         "attributes": [{"name": "job", "values": ["farmer", NURSE, SMITH], "column": COLUMN}],
         "budget": {"total": 4},
-        "levels": {"column": "level"},
+        "levels": {"dependence": 1, "column": "level"},
     }
     return write(folder, file, content | sections)
 
@@ -79,7 +79,11 @@ def test_visible() -> None:
 
 class TestRefused:
     def test_a_bad_spec(self, folder: Path, says: Any) -> None:
-        hostile: dict[str, Any] = {"name": HOSTILE, HOSTILE: 1, "levels": {"column": {HOSTILE: HOSTILE}}}
+        hostile: dict[str, Any] = {
+            "name": HOSTILE,
+            HOSTILE: 1,
+            "levels": {"dependence": 1, "column": {HOSTILE: HOSTILE}},
+        }
         spec = people_spec(folder, "bad.yaml", **hostile)
         for arguments in (("plan", spec), ("release", spec, "--home", folder / "home")):
             assert "Nothing was run." in says(*arguments, code=2)

@@ -39,7 +39,7 @@ def numbers(folder: Path) -> Path:
 
 def reports(folder: Path, **sections: Any) -> Path:
     (folder / "sent").mkdir(parents=True)
-    return people(folder, source={"reports": "sent"}, levels=sections or {})
+    return people(folder, source={"reports": "sent"}, levels={"dependence": 1} | sections)
 
 
 def hidden_reports(folder: Path) -> Path:

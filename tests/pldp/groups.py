@@ -16,6 +16,7 @@ import numpy as np
 
 from pldp.channels.protocol import Floats, PureProtocol
 from pldp.estimate.combine import Combined, Levels, linear_variance, linear_weights, spread
+from pldp.estimate.score import Interval, linear_curve, score_interval
 
 _LEAST = 1e-200
 
@@ -42,6 +43,20 @@ def combine_group(method: str, levels: Levels, members: Sequence[int]) -> Combin
     noise = group_noise(levels.protocols, len(cells), inside)
     variance = linear_variance(weights, levels.n, noise, spread(inside, levels.n_reports))
     return Combined(frequency[..., 0], np.sqrt(variance[..., 0]), weights[..., 0])
+
+
+def group_interval(
+    combined: Combined, levels: Levels, n_values: int, z: float, *, population: bool = False, dependent: bool = False
+) -> Interval:
+    """The shares of a group of so many values that a test with their own noise does not reject.
+
+    `dependent`: its members may be at any level, so they are taken to be where they are noisiest.
+    """
+    member, stranger = np.array([_variances(protocol, n_values) for protocol in levels.protocols]).T
+    if dependent:
+        member = stranger + (member - stranger).max()
+    curve = linear_curve(combined.weights[..., None], levels.n, member, stranger, population=population)
+    return score_interval(combined.frequency[..., None], curve, z)
 
 
 def group_noise(protocols: Sequence[PureProtocol], n_values: int, share: Floats) -> Floats:

@@ -21,9 +21,9 @@ GOOD: dict[str, Any] = {
         {"name": "both", "kind": "crosstab", "of": ["sex", "job"]},
     ],
     "budget": {"total": 6},
-    "levels": {"column": "level"},
+    "levels": {"dependence": 1, "column": "level"},
 }
-HIDDEN = {"visibility": "hidden", "epsilon_p": 1, "max_leak": 5, "column": "level"}
+HIDDEN = {"dependence": 1, "visibility": "hidden", "epsilon_p": 1, "max_leak": 5, "column": "level"}
 
 
 def changed(**sections: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from pldp.questions.histograms.combine import LevelEstimates
 from pldp.tasks.query import statement
 from pldp.tasks.schema import prepare_tables
-from tests.pldp.groups import combine_group
+from tests.pldp.groups import combine_group, group_interval
 from tests.pldp.world import SHARES, attribute_plan, zipf
 
 VALUES = 7
@@ -77,8 +77,9 @@ def publish(
         [release, name, status, day],
     )
     results.execute(
-        "INSERT INTO histograms SELECT ?, ?, 'v' || range, ?, 'none', 0, 1, 0, 1, 0, 0, 7, true, 1 FROM range(?)",
-        [release, found.attribute, method, VALUES],
+        "INSERT INTO histograms SELECT ?, ?, 'v' || range, ?, 'none', 0, 1, 0, 1, 0, 0, 7, true, 1, '', ?, 0 "
+        "FROM range(?)",
+        [release, found.attribute, method, changes.get("dependence"), VALUES],
     )
 
 
@@ -105,9 +106,8 @@ def test_sql_and_numpy_agree(
         row = ask(results, "r-1", found.attribute, [f"v{j}" for j in members])
         assert row["frequency"] == pytest.approx(float(expected.frequency), rel=1e-12, abs=1e-12)
         assert row["standard_error"] == pytest.approx(float(expected.standard_error), rel=1e-12)
-        half = NormalDist().inv_cdf(0.975) * expected.standard_error
-        assert row["ci_low"] == pytest.approx(np.clip(expected.frequency - half, 0, 1), rel=1e-12, abs=1e-12)
-        assert row["ci_high"] == pytest.approx(np.clip(expected.frequency + half, 0, 1), rel=1e-12, abs=1e-12)
+        ends = group_interval(expected, found.levels, len(members), NormalDist().inv_cdf(0.975))
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx((ends.low[0], ends.high[0]), rel=1e-9, abs=1e-9)
         assert (row["n_values"], row["n_reports"], row["method"]) == (len(members), users, linear)
 
 
@@ -117,9 +117,27 @@ def test_a_population_behind_the_users(results: duckdb.DuckDBPyConnection, seed:
     expected = combine_group("oc+", found.levels, [0, 3])
     beyond = float(spread(expected.frequency, found.levels.n_reports)) / found.levels.n_reports
     row = ask(results, "r-1", found.attribute, ["v0", "v3"], z=1.0, population=True)
+    ends = group_interval(expected, found.levels, 2, 1.0, population=True)
     error = float(np.sqrt(expected.standard_error**2 + beyond))
     assert row["standard_error"] == pytest.approx(error, rel=1e-12)
-    assert row["ci_high"] == pytest.approx(float(expected.frequency) + error, rel=1e-12)
+    assert row["ci_high"] == pytest.approx(float(expected.frequency) + error, rel=1e-3)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((ends.low[0], ends.high[0]), rel=1e-6)
+
+
+@pytest.mark.parametrize("declared", ["1.3", "unknown"])
+def test_levels_weigh_by_their_people_where_choices_may_depend_on_values(
+    declared: str, results: duckdb.DuckDBPyConnection, seed: int
+) -> None:
+    found = estimates(Fraction(12), SIZES["skewed"], seed)
+    publish(results, found, "guarded", dependence=declared)
+    publish(results, found, "guarded", "r-2", name="s", dependence="1")
+    row = ask(results, "r-1", found.attribute, ["v0", "v3"])
+    expected = combine_group("sum", found.levels, [0, 3])
+    assert row["method"] == "sum"
+    assert row["frequency"] == pytest.approx(float(expected.frequency), rel=1e-12)
+    ends = group_interval(expected, found.levels, 2, NormalDist().inv_cdf(0.975), dependent=True)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((ends.low[0], ends.high[0]), rel=1e-9)
+    assert ask(results, "r-2", found.attribute, ["v0", "v3"])["method"] == "oc+"
 
 
 def test_an_id_or_the_newest_published_release_of_a_name(results: duckdb.DuckDBPyConnection) -> None:

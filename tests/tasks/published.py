@@ -23,7 +23,7 @@ def publish_by_hand(
     folder: Path,
     slot: str = "manual",
     *verdicts: Verdict,
-    method: str = "oc+",
+    method: str = "guarded",
     more: Mapping[str, pl.DataFrame] | None = None,
     **sections: Any,
 ) -> tuple[Path, str]:

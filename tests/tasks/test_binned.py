@@ -90,7 +90,9 @@ def test_the_gate_can_fail(tmp_path: Path) -> None:
     found = Distribution("age", "binned oc+", good, np.array(AGE["edges"]), four, four / 10, 100)
 
     def passes(*quantiles: Quantile) -> bool:
-        (verdict,) = run_gates((quantiles_usable(plan, quantile_rows((replace(found, quantiles=quantiles),))),))
+        (verdict,) = run_gates(
+            (quantiles_usable(plan.attributes, quantile_rows((replace(found, quantiles=quantiles),))),)
+        )
         return verdict.passed
 
     assert passes(*good)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from pldp.questions.histograms.reports import supports
 from pldp.questions.plan import Plan
 from pldp.tasks.collect import collect
 from pldp.tasks.count import add_up, count
+from pldp.tasks.inbox import Reason
 from pldp.tasks.reports import commit_reports, read_reports
 from pldp.tasks.run import Run
 from pldp.tasks.specfile import SpecFile, load_spec
 from tests.people import histograms_of, opened, write_spec
 
-SECTIONS: dict[str, Any] = {"source": {"reports": "inbox"}, "levels": {}}
+SECTIONS: dict[str, Any] = {"source": {"reports": "inbox"}, "levels": {"dependence": 1}}
 
 
 def send(inbox: Path, plan: Plan, users: int = 500, files: int = 3) -> None:
@@ -84,17 +86,28 @@ def test_another_delivery_is_another_release(tmp_path: Path) -> None:
     assert again.release_id != run.release_id
 
 
-def test_a_report_that_the_plan_cannot_make_is_refused_by_row(tmp_path: Path) -> None:
+def aside(file: SpecFile, home: Path) -> dict[str, tuple[int, int]]:
+    """What collecting into a home sets aside: files and reports by reason."""
+    received = collect.fn(*opened(file.path, home)).received
+    assert received is not None
+    return {one.reason: (one.files, one.reports) for one in received.set_aside}
+
+
+def test_a_report_that_the_plan_cannot_make_is_set_aside_alone(tmp_path: Path) -> None:
     run, file = clients(tmp_path)
     path = tmp_path / "inbox" / "attribute=job" / "level=mid" / "day-1.parquet"
     reports = read_reports(path)["report"].copy()
     reports[41] |= 0b1000_0000  # job has six values: bits 6 and 7 are padding
     path.unlink()
     commit_reports(path, {"report": reports})
-    said = r"level=mid/day-1\.parquet, row 42: is not a report that the plan's channel can make"
-    with pytest.raises(SourceError, match=said):
-        collect.fn(run, file)
-    assert not list(run.reports.rglob("*.parquet"))
+    run, file = opened(file.path, tmp_path / "home")
+    found = collect.fn(run, file)
+    assert aside(file, tmp_path / "home-1") == {Reason.IMPOSSIBLE: (0, 1)}
+    assert found.n_users == 4500
+    tallies = add_up(count.fn(run, None, range(found.partitions)))
+    assert [support.n.tolist() for support in supports(histograms_of(run), tallies)] == [
+        [1500] * 3 if attribute.name != "job" else [1500, 1499, 1500] for attribute in histograms_of(run).attributes
+    ]
 
 
 @pytest.mark.parametrize(
@@ -107,30 +120,41 @@ def test_a_report_that_the_plan_cannot_make_is_refused_by_row(tmp_path: Path) ->
         pa.table({"report": pa.array([1], pa.uint8()), "user": [1]}),
     ],
 )
-def test_a_file_of_another_shape_is_refused(tmp_path: Path, table: pa.Table) -> None:
-    run, file = clients(tmp_path)
-    pq.write_table(table, tmp_path / "inbox" / "attribute=job" / "level=low" / "odd.parquet")
-    with pytest.raises(
-        SourceError, match=r"odd\.parquet: must be a whole Parquet file with exactly the columns `report` of uint8"
-    ):
-        collect.fn(run, file)
+def test_a_file_of_another_shape_is_set_aside(tmp_path: Path, table: pa.Table) -> None:
+    _, file = clients(tmp_path)
+    odd = tmp_path / "inbox" / "attribute=job" / "level=low" / "odd.parquet"
+    pq.write_table(table, odd)
+    room = odd.stat().st_size  # for a report per byte
+    assert aside(file, tmp_path / "home-2") == {Reason.SHAPE: (1, room)}
 
 
-def test_nulls_and_truncated_files_are_refused(tmp_path: Path) -> None:
-    run, file = clients(tmp_path)
+def test_nulls_and_truncated_files_are_set_aside(tmp_path: Path) -> None:
+    _, file = clients(tmp_path)
     folder = tmp_path / "inbox" / "attribute=sex" / "level=high"
     pq.write_table(pa.table({"report": pa.array([1, None], pa.uint8())}), folder / "null.parquet")
-    with pytest.raises(SourceError, match=r"null\.parquet.*is not a report"):
-        collect.fn(run, file)
+    assert aside(file, tmp_path / "home-3") == {Reason.IMPOSSIBLE: (0, 1)}
     (folder / "null.parquet").write_bytes((folder / "day-0.parquet").read_bytes()[:-20])
-    with pytest.raises(SourceError, match=r"null\.parquet: must be a whole Parquet file"):
-        collect.fn(run, file)
+    assert set(aside(file, tmp_path / "home-4")) == {Reason.SHAPE}
 
 
-def test_folders_that_the_spec_does_not_name_are_refused(tmp_path: Path) -> None:
-    run, file = clients(tmp_path)
+def test_folders_that_the_spec_does_not_name_are_set_aside(tmp_path: Path) -> None:
+    """Partial answers are what is left: fewer people answered that attribute."""
+    _, file = clients(tmp_path)
     (tmp_path / "inbox" / "attribute=job" / "level=low").rename(tmp_path / "inbox" / "attribute=job" / "level=lowest")
-    with pytest.raises(SourceError, match="names from the spec"):
+    again, file = opened(file.path, tmp_path / "home")
+    found = collect.fn(again, file)
+    assert found.n_users == 4500
+    assert found.received is not None
+    assert found.received.reports["attribute=job/level=low"] == 0
+    assert found.received.reports["attribute=sex/level=low"] == 1500
+    assert set(aside(file, tmp_path / "home-5")) == {Reason.PLACE}
+
+
+def test_a_question_that_nobody_answered_is_named(tmp_path: Path) -> None:
+    _, file = clients(tmp_path)
+    shutil.rmtree(tmp_path / "inbox" / "attribute=job")
+    run, file = opened(file.path, tmp_path / "home")
+    with pytest.raises(SourceError, match=r"nobody answered job\. Take it out of the spec, or wait"):
         collect.fn(run, file)
 
 
@@ -144,6 +168,6 @@ def test_reports_take_neither_ids_nor_level_columns(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="they hold no ids"):
         load_spec(write_spec(tmp_path, **{**SECTIONS, "source": {"reports": "inbox", "user_id": "id"}}))
     with pytest.raises(SpecError, match="the folders name the levels"):
-        load_spec(write_spec(tmp_path, **{**SECTIONS, "levels": {"column": "level"}}))
+        load_spec(write_spec(tmp_path, **{**SECTIONS, "levels": {"dependence": 1, "column": "level"}}))
     with pytest.raises(SpecError, match="either path"):
         load_spec(write_spec(tmp_path, **{**SECTIONS, "source": {"path": "a.csv", "reports": "inbox"}}))

@@ -47,21 +47,21 @@ def test_level_estimates_are_algorithm_2(staged: Staged) -> None:
 def test_histograms_follow_the_recipe(staged: Staged) -> None:
     for of_level, histogram in zip(staged.result.levels, staged.result.histograms, strict=True):
         unbiased = combine_linear("oc+", of_level.levels)
-        assert histogram.method == "oc+"
+        assert histogram.method == "guarded"
         assert histogram.unbiased.frequency == pytest.approx(unbiased.frequency)
         assert histogram.frequency == pytest.approx(postprocess("norm-sub", unbiased.frequency))
 
 
 def test_a_resumed_release_gets_the_same_errors(staged: Staged) -> None:
-    for one, other in zip(staged.result.histograms, histograms(staged, "oc+"), strict=True):
+    for one, other in zip(staged.result.histograms, histograms(staged, "guarded"), strict=True):
         assert np.array_equal(one.standard_error, other.standard_error)
         assert np.array_equal(one.frequency, other.frequency)
 
 
-def test_op_without_a_reference_is_oc_plus(tmp_path: Path) -> None:
+def test_op_without_a_reference_is_guarded(tmp_path: Path) -> None:
     made = stage_run(tmp_path, combination={"method": "op", "reference": {"kind": "previous"}})
     assert {histogram.method for histogram in made.result.histograms} == {"op"}
-    assert {histogram.method for histogram in histograms(made, "op")} == {"oc+"}
+    assert {histogram.method for histogram in histograms(made, "op")} == {"guarded"}
 
 
 def test_further_methods_stand_beside_the_answer(tmp_path: Path) -> None:

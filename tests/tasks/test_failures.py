@@ -31,7 +31,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 
 def test_our_own_words_are_told_and_foreign_ones_are_not() -> None:
-    assert describe(SourceError("row 3 is bad")) == ("SourceError", "row 3 is bad")
+    assert describe(SourceError("row 3 is bad")) == ("SourceError", "row 3 is bad.")
     error, message = describe(ValueError("could not convert CANARY"))
     assert error == "ValueError"
     assert "CANARY" not in message

@@ -32,6 +32,7 @@ from pldp.tables.registry import published_table
 from pldp.tasks.collect import collect
 from pldp.tasks.combine import combine
 from pldp.tasks.count import Counted, add_up, count
+from pldp.tasks.inbox import Reason
 from pldp.tasks.ingest import Ingested, ingest
 from pldp.tasks.perturb import perturb
 from pldp.tasks.reports import commit_reports, read_reports
@@ -41,7 +42,7 @@ from pldp.tasks.tables import frame
 from tests.people import LEVELS, digests, histograms_of, make_people, opened, world, write_spec
 from tests.tasks.sheets import columns_at, file_at
 
-HIDDEN: dict[str, Any] = {"column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}
+HIDDEN: dict[str, Any] = {"dependence": 1, "column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}
 
 
 def drawn(folder: Path, **sections: Any) -> tuple[Run, Ingested]:
@@ -167,7 +168,7 @@ def look(run: Run, found: Ingested, people: pl.DataFrame) -> Looked:
 def test_gates_of_a_hidden_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", 1 << 12)
     people = make_people(20_000)
-    run, found = drawn(tmp_path, people=people)
+    run, found = drawn(tmp_path, people=people, combination={"method": "em"})
     looked_at = look(run, found, people)
     assert found.partitions > 8
     assert set(looked_at.verdicts) >= {"level_leak", "unbiased", "partitions_once", "exact_epsilon"}
@@ -207,7 +208,7 @@ def test_a_likelihood_is_the_same_from_tables_and_from_files(
     mechanism: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", 1 << 12)
-    run, found = drawn(tmp_path, mechanism=mechanism, levels={**HIDDEN, "max_leak": 30})
+    run, found = drawn(tmp_path, mechanism=mechanism, levels={**HIDDEN, "max_leak": 30}, combination={"method": "em"})
     batches = [range(found.partitions // 2), range(found.partitions // 2, found.partitions)]
     tabulated = result_of(run, found, tuple(one for batch in batches for one in count.fn(run, None, batch)))
     assert all(support.tables is not None for support in tabulated.supports)
@@ -277,15 +278,16 @@ def test_clients_tell_their_level_beside_the_report(tmp_path: Path, monkeypatch:
         assert rows[0] == rows[1], "each report keeps its level report"
 
 
-def test_a_level_report_out_of_range_is_refused_by_row(tmp_path: Path) -> None:
+def test_a_level_report_out_of_range_is_set_aside_alone(tmp_path: Path) -> None:
     spec = clients_spec(tmp_path)
     send(tmp_path / "inbox", load_spec(spec).plan)
     folder = tmp_path / "inbox" / "attribute=sex"
     told = np.array([0, 0, 0, 3, 0], dtype=np.uint8)
     commit_reports(folder / "odd.parquet", {"level": told, "report": np.zeros(5, dtype=np.uint8)})
-    run, file = opened(spec, tmp_path / "home")
-    with pytest.raises(SourceError, match=r"odd\.parquet, row 4: is not a report that the plan's channel can make"):
-        collect.fn(run, file)
+    received = collect.fn(*opened(spec, tmp_path / "home")).received
+    assert received is not None
+    assert [(one.reason, one.files, one.reports) for one in received.set_aside] == [(Reason.IMPOSSIBLE, 0, 1)]
+    assert received.reports["attribute=sex"] == 904
 
 
 def test_reports_without_levels_are_misshapen(tmp_path: Path) -> None:
@@ -294,5 +296,7 @@ def test_reports_without_levels_are_misshapen(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     pq.write_table(pa.table({"report": pa.array([0] * 3, pa.uint8())}), folder / "bare.parquet")
     run, file = opened(spec, tmp_path / "home")
-    with pytest.raises(SourceError, match=r"exactly the columns `level` of uint8, `report` of uint8"):
+    with pytest.raises(
+        SourceError, match=r"no reports; set aside: \d+ \(no whole Parquet file with exactly the columns"
+    ):
         collect.fn(run, file)

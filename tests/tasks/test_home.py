@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from pldp.errors import HomeError
-from pldp.tasks.home import Home, commit, link
+from pldp.tasks.drafts import commit, link
+from pldp.tasks.home import Home
 from pldp.tasks.settings import settle
 from tests.people import mode
 

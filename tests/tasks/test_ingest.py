@@ -112,7 +112,9 @@ def test_nulls_and_unknown_values_become_declared_ones(tmp_path: Path) -> None:
 
 
 def test_a_null_level_becomes_what_the_spec_says(tmp_path: Path) -> None:
-    run = fill(tmp_path, b"id,job,level\n1,a,\n2,b,low\n", levels={"column": "level", "missing": "mid"})
+    run = fill(
+        tmp_path, b"id,job,level\n1,a,\n2,b,low\n", levels={"dependence": 1, "column": "level", "missing": "mid"}
+    )
     assert rows(run) == [(A, MID), (B, LOW)]
 
 
@@ -137,7 +139,7 @@ def test_parquet_with_numbers_where_text_is_declared(tmp_path: Path) -> None:
         "people.parquet",
         source=ANY_LEFT_OUT,
         attributes=[{"name": "job", "values": [1, 2]}],
-        levels={"column": "level", "choices": {"1": "1/2", "3": 1}},
+        levels={"dependence": 1, "column": "level", "choices": {"1": "1/2", "3": 1}},
     )
     assert rows(run) == [(0, 1), (1, 0)]
     assert quarantine(run) == {"NO USER ID": 1}
@@ -222,6 +224,7 @@ def test_a_level_for_each_attribute_and_the_strictest_for_a_crosstab(tmp_path: P
             {"name": "both", "kind": "crosstab", "of": ["sex", "job"]},
         ],
         levels={
+            "dependence": 1,
             "choices": {"low": 1, "high": "1/3", "mid": "1/2"},
             "column": {"job": "job_level", "sex": "sex_level"},
         },
@@ -305,7 +308,7 @@ def test_a_crash_before_the_last_check_leaves_no_complete_vault(tmp_path: Path) 
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pldp.tasks.ingest, "_deal", die)
+        patch.setattr(pldp.tasks.ingest, "bring_together", die)
         patch.setattr(pldp.tasks.ingest, "discard", lambda vault: None)
         with pytest.raises(KeyboardInterrupt):
             ingest.fn(run, file)
@@ -359,10 +362,10 @@ def test_a_file_that_does_not_fit_the_spec(content: bytes, said: str, tmp_path: 
 
 
 def test_a_broken_database_is_not_the_sources_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def burst(*_: object) -> None:
+    def burst(*_: object, **__: object) -> None:
         raise RuntimeError("SECRET")
 
-    monkeypatch.setattr(pldp.tasks.ingest, "_read", burst)
+    monkeypatch.setattr(pldp.tasks.ingest, "bring_together", burst)
     run, file = opened(world(tmp_path), tmp_path / "home")
     with pytest.raises(StageFailed, match=r"Stage ingest failed \(RuntimeError\)") as caught:
         ingest.fn(run, file)

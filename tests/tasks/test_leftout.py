@@ -17,18 +17,17 @@ import duckdb
 import polars as pl
 import pytest
 
-import pldp.tasks.csvlines
-from pldp.errors import SourceError
+import pldp.tasks.sources.csvbytes
+from pldp.errors import Outcome, SourceError
 from pldp.spec.source import Csv
-from pldp.tasks.aggregates.ingest import ingest_aggregates
-from pldp.tasks.csvlines import LONGEST, MOST_LINES, CsvFault, read_lines
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import ingest
-from pldp.tasks.items.ingest import ingest_items
 from pldp.tasks.leftout import rejected, remarks
 from pldp.tasks.run import open_run
+from pldp.tasks.sources.csvfaults import LONGEST, MOST_LINES, CsvFault
+from pldp.tasks.sources.csvfile import CsvFile
+from pldp.tasks.sources.csvlines import read_lines
 from pldp.tasks.specfile import load_spec
-from pldp.tasks.textfile import TextFile
 from tests import baskets, items
 from tests.people import opened, write_spec
 
@@ -98,7 +97,7 @@ def test_cells_of_several_lines_and_other_dialects_still_work(tmp_path: Path) ->
 
 def database_reads(path: Path, dialect: Csv) -> tuple[int, int]:
     """Rows and rejected rows."""
-    file = TextFile(path, "csv", dialect, "source", "Nothing was run.")
+    file = CsvFile("source", Outcome.NOTHING_RUN, path, dialect)
     with duckdb.connect() as database:
         rows = file.cells(database, {name: name for name in ("id", "job", "level")}).fetchall()
         return len(rows), rejected(database, file)[0]
@@ -119,7 +118,7 @@ def test_records_are_those_that_the_database_reads(tmp_path: Path, monkeypatch: 
         )
         whole = text.getvalue().removesuffix(rng.choice(("", end)))
         path.write_bytes(whole.encode())
-        monkeypatch.setattr(pldp.tasks.csvlines, "_CHUNK", rng.choice((5, 33, 1 << 22)))
+        monkeypatch.setattr(pldp.tasks.sources.csvbytes, "_CHUNK", rng.choice((5, 33, 1 << 22)))
         dialect = Csv(comment=comment)
         assert read_lines(path, dialect).records == n == sum(database_reads(path, dialect)), whole
 
@@ -188,13 +187,13 @@ def test_nor_does_it_of_items_counts_and_choices(kind: str, odd: bytes, tmp_path
             (folder / "rows.csv").write_bytes(rows if kind == "users" else content)
             (folder / "users.csv").write_bytes(users if kind == "items" or name == "plain" else content)
             run_items, file_items = baskets.opened(spec, folder / "home")
-            fill: Callable[[], object] = partial(ingest_items.fn, run_items, file_items)
+            fill: Callable[[], object] = partial(ingest.fn, run_items, file_items)
         else:
             source = {"path": "items.csv", "unknown": "ignore", "count": "n" if kind == "counts" else None}
             spec = items.world(folder, 3, source=source, users=None, profiles={"only": 1}, default=None)
             (folder / "items.csv").write_bytes(content)
             run, file = items.opened(spec, folder / "home")
-            fill = partial(ingest_aggregates.fn, run, file)
+            fill = partial(ingest.fn, run, file)
         if name == "plain":
             assert getattr(fill(), "n_users") == 300  # noqa: B009
         else:
@@ -252,7 +251,7 @@ def test_each_of_two_files_is_accounted_for_by_itself(spoilt: str, tmp_path: Pat
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     run, file = baskets.opened(spec, tmp_path / "home")
-    assert ingest_items.fn(run, file).n_users == 1
+    assert ingest.fn(run, file).n_users == 1
     role = "source" if spoilt == "rows.csv" else "users"
     assert remarks(run) == [
         f"{role}: 1 of 302 rows was left out: with too few cells",
@@ -264,7 +263,7 @@ def test_unknown_levels_of_items_and_profiles_are_counted_too(tmp_path: Path) ->
     spec = baskets.world(tmp_path / "items", 5)
     (tmp_path / "items" / "users.csv").write_text("user,level\nuser-0,low\nuser-1,huh\nuser-2,\nuser-3,huh\n")
     run, file = baskets.opened(spec, tmp_path / "home")
-    ingest_items.fn(run, file)
+    ingest.fn(run, file)
     assert remarks(run) == [
         "column level: 1 cells hold nothing, and count as high",
         "column level: 2 cells hold what the spec does not declare, and count as high",
@@ -272,7 +271,7 @@ def test_unknown_levels_of_items_and_profiles_are_counted_too(tmp_path: Path) ->
     spec = items.world(tmp_path / "films", 5)
     (tmp_path / "films" / "users.csv").write_text("user,profile\nuser-0,open\nuser-1,huh\n")
     films, films_file = items.opened(spec, tmp_path / "other")
-    ingest_aggregates.fn(films, films_file)
+    ingest.fn(films, films_file)
     assert remarks(films) == ["column profile: 1 cells hold what the spec does not declare, and count as shy"]
 
 

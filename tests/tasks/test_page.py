@@ -75,7 +75,7 @@ def test_a_published_release_is_told_whole(tmp_path: Path) -> None:
     statement = json.loads((home / "releases" / release_id / "privacy.json").read_text())
     for part in (
         f"people – {release_id}", "✓ published", "2,000", "UTC", __version__,
-        "farmer", "nurse", "All levels combined", "Each level alone", "combined by oc+", "with norm-sub",
+        "farmer", "nurse", "All levels combined", "Each level alone", "combined by guarded", "with norm-sub",
         "nominal ε", "exact ε", "✓ passed", "Every level&#39;s estimates sum to one.", "at most 5 in a million",
         "observed 0.5, bound 2.5e-06", "Suppose you took part", "times likelier", "Who took part.",
         statement["plan_sha256"], "one_row_per_user: false", "results.duckdb", f"release_id = '{release_id}'",
@@ -237,7 +237,7 @@ def test_a_refused_release_shows_its_gates_and_no_estimate(tmp_path: Path) -> No
 
 def test_a_fallback_is_told(tmp_path: Path) -> None:
     home, release_id = publish_by_hand(tmp_path, method="sum")
-    assert "The levels disagreed by more than their noise explains" in built(home, release_id)
+    assert "The levels contradicted what the spec declares of people" in built(home, release_id)
 
 
 def test_of_many_values_the_largest_are_drawn(tmp_path: Path) -> None:

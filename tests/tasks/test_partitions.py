@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import pldp.tasks.buckets
 import pldp.tasks.ingest
-import pldp.tasks.pieces
 from pldp.errors import StageFailed
 from pldp.spec.runner import Runner
 from pldp.tasks.ingest import Ingested, ingest
@@ -21,20 +20,10 @@ from pldp.tasks.partitions import (
     LEAST_CELLS,
     MOST_CELLS,
     cells_within,
-    key_range,
     read_partition,
     write_partition,
 )
 from tests.people import JOBS, LEVELS, SEXES, make_people, mode, opened, world
-
-
-@pytest.mark.parametrize("partitions", [1, 2, 3, 7, 1000])
-def test_key_ranges_cover_every_key_once(partitions: int) -> None:
-    ranges = [key_range(i, partitions) for i in range(partitions)]
-    assert ranges[0]["first"] == 0
-    assert ranges[-1]["last"] == 2**64 - 1
-    for before, after in itertools.pairwise(ranges):
-        assert after["first"] == before["last"] + 1
 
 
 def test_the_files_hold_everybodys_positions_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +46,7 @@ def test_partitions_that_do_not_hold_everybody_are_refused(tmp_path: Path, monke
     """A scan that ends early says nothing by itself."""
     run, file = opened(world(tmp_path), tmp_path / "home")
     monkeypatch.setattr(
-        pldp.tasks.pieces, "write_partition", lambda path, rows, schema: write_partition(path, [], schema)
+        pldp.tasks.buckets, "write_partition", lambda path, rows, schema: write_partition(path, [], schema)
     )
     with pytest.raises(StageFailed, match="Stage ingest failed"):
         ingest.fn(run, file)

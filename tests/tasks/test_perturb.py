@@ -110,7 +110,7 @@ def test_a_level_nobody_chose_has_empty_files(tmp_path: Path) -> None:
 
 def test_attributes_follow_their_own_level_columns(tmp_path: Path) -> None:
     people = make_people(1000).with_columns(job_level=pl.lit("low"), sex_level=pl.col("level"))
-    levels = {"column": {"job": "job_level", "sex": "sex_level"}}
+    levels = {"dependence": 1, "column": {"job": "job_level", "sex": "sex_level"}}
     run, found = ingested(tmp_path, people=people, levels=levels)
     draw(run, found.partitions)
     sizes = dict(people["level"].value_counts().iter_rows())

@@ -11,7 +11,8 @@ import pytest
 from pldp.errors import SourceError
 from pldp.questions.cells import Bins, Choice, Codes, Declared, Product
 from pldp.tasks.people import People
-from pldp.tasks.source import described_people
+from pldp.tasks.source import described
+from pldp.tasks.sources.file import File
 from pldp.tasks.specfile import load_spec
 from tests.people import write_spec
 
@@ -20,7 +21,9 @@ def source_of(folder: Path, name: str, content: bytes = b"", **sections: Any) ->
     (folder / name).write_bytes(content)
     source = {"path": name, "user_id": "id", **sections.pop("source", {})}
     file = load_spec(write_spec(folder, source=source, **sections))
-    return described_people(file)
+    (people,) = described(file)
+    assert isinstance(people, People)
+    return people
 
 
 @pytest.mark.parametrize(
@@ -37,7 +40,9 @@ def source_of(folder: Path, name: str, content: bytes = b"", **sections: Any) ->
 def test_the_format_is_stated_or_follows_from_the_name(
     name: str, stated: str | None, format_: str, tmp_path: Path
 ) -> None:
-    assert source_of(tmp_path, name, source={"format": stated}).file.format == format_
+    file = source_of(tmp_path, name, source={"format": stated}).file
+    assert isinstance(file, File)
+    assert file.format == format_
 
 
 def test_odd_column_names_are_quoted(tmp_path: Path) -> None:
@@ -50,7 +55,7 @@ def test_odd_column_names_are_quoted(tmp_path: Path) -> None:
 
 
 def test_rules_are_the_declared_values_and_the_levels_strictest_first(tmp_path: Path) -> None:
-    levels = {"column": "level", "choices": {"low": 1, "high": "1/4", "mid": "1/2"}}
+    levels = {"dependence": 1, "column": "level", "choices": {"low": 1, "high": "1/4", "mid": "1/2"}}
     people = source_of(tmp_path, "a.csv", levels=levels)
     assert people.cells[1].rule == Declared(("female", "male"))
     assert people.choices[0].rule == Choice(("high", "mid", "low"), 0)
@@ -72,7 +77,7 @@ def test_rules_are_the_declared_values_and_the_levels_strictest_first(tmp_path: 
 
 def test_level_columns(tmp_path: Path) -> None:
     assert [cell.column for cell in source_of(tmp_path, "a.csv").choices] == ["level"]
-    each = source_of(tmp_path, "a.csv", levels={"column": {"job": "j", "sex": "s"}})
+    each = source_of(tmp_path, "a.csv", levels={"dependence": 1, "column": {"job": "j", "sex": "s"}})
     assert [cell.column for cell in each.choices] == ["j", "s"]
     assert each.levels == ((0,), (1,))
     assigned = source_of(tmp_path, "a.csv", levels={"assigned": {"high": 0.5, "mid": 0.25, "low": 0.25}})
@@ -83,7 +88,7 @@ def test_level_columns(tmp_path: Path) -> None:
 def test_a_missing_column_names_the_specs_column_not_the_files(tmp_path: Path) -> None:
     people = source_of(tmp_path, "a.csv", b"SECRET-1,SECRET-2\n")
     with pytest.raises(SourceError, match="there is no column 'id', which the spec names") as caught:
-        people.file.records_with(people.columns)
+        people.file.count_with(people.columns)
     assert "SECRET" not in str(caught.value)
 
 

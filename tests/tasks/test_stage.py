@@ -15,17 +15,16 @@ from prefect.cache_policies import NO_CACHE
 import pldp.tasks
 from pldp.errors import PldpError, SourceError, StageFailed
 from pldp.flows.pipeline import everybody
-from pldp.tasks import collect, combine, count, ingest, perturb, publish, validate
-from pldp.tasks.aggregates import ingest as aggregates
+from pldp.tasks import collect, combine, count, ingest, perturb, publish, shares, validate
 from pldp.tasks.ingest import Ingested
-from pldp.tasks.items import ingest as items
 from pldp.tasks.run import Run
 from pldp.tasks.stage import Stage, guarded, stage
 
 STAGES: dict[str, Stage[..., Any]] = {
     "ingest": ingest.ingest,
-    "ingest_items": items.ingest_items,
-    "ingest_aggregates": aggregates.ingest_aggregates,
+    "count_share": shares.count_share,
+    "deal_share": shares.deal_share,
+    "settle_share": shares.settle_share,
     "perturb": perturb.perturb,
     "collect": collect.collect,
     "count": count.count,
@@ -44,7 +43,7 @@ def test_no_stage_is_cached_or_persisted(name: str) -> None:
     assert task.name == name
 
 
-@pytest.mark.parametrize("name", ["ingest", "ingest_items", "ingest_aggregates", "perturb", "collect"])
+@pytest.mark.parametrize("name", ["ingest", "count_share", "deal_share", "settle_share", "perturb", "collect"])
 def test_what_draws_or_reads_raw_values_is_never_retried(name: str) -> None:
     assert STAGES[name].task.retries == 0
 
@@ -52,7 +51,6 @@ def test_what_draws_or_reads_raw_values_is_never_retried(name: str) -> None:
 def test_every_stage_is_looked_at() -> None:
     """Those of all modules, however they are called: one that draws twice by accident would not be seen."""
     modules = [import_module(f"pldp.tasks.{one.name}") for one in iter_modules(pldp.tasks.__path__)]
-    modules += [aggregates, items]
     known = {part.fn for module in modules for part in vars(module).values() if isinstance(part, Stage)}
     assert known == {one.fn for one in STAGES.values()}
 

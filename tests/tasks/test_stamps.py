@@ -12,12 +12,12 @@ import pytest
 import pldp.tasks.aggregates.catalogue
 import pldp.tasks.ingest
 from pldp.errors import SourceError
-from pldp.tasks.aggregates.ingest import ingest_aggregates
+from pldp.tasks.buckets import bring_together
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import ingest
-from pldp.tasks.items.ingest import ingest_items
 from pldp.tasks.references import reference_of
 from pldp.tasks.run import open_run
+from pldp.tasks.sources.whole import read_whole
 from pldp.tasks.specfile import load_spec
 from tests import baskets, items, people
 
@@ -52,13 +52,12 @@ def test_a_source_that_changes_after_it_was_hashed(change: Callable[[Path], None
 
 def test_a_source_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, file = people.opened(people.world(tmp_path), tmp_path / "home")
-    deal = pldp.tasks.ingest._deal
 
     def late(*arguments: Any) -> Any:
         replaced(file.source)
-        return deal(*arguments)
+        return bring_together(*arguments)
 
-    monkeypatch.setattr(pldp.tasks.ingest, "_deal", late)
+    monkeypatch.setattr(pldp.tasks.ingest, "bring_together", late)
     with pytest.raises(SourceError, match=rf"people\.parquet: the file {CHANGED}"):
         ingest.fn(run, file)
 
@@ -69,7 +68,7 @@ def test_files_of_items(name: str, tmp_path: Path) -> None:
     run, file = baskets.opened(baskets.world(tmp_path, items={"path": "items.csv"}), tmp_path / "home")
     replaced(tmp_path / name)
     with pytest.raises(SourceError, match=rf"{name}: the file {CHANGED}"):
-        ingest_items.fn(run, file)
+        ingest.fn(run, file)
 
 
 @pytest.mark.parametrize("name", ["items.parquet", "users.csv", "catalogue.csv"])
@@ -77,7 +76,7 @@ def test_files_of_aggregates(name: str, tmp_path: Path) -> None:
     run, file = items.opened(items.world(tmp_path), tmp_path / "home")
     replaced(tmp_path / name)
     with pytest.raises(SourceError, match=rf"{name}: the file {CHANGED}"):
-        ingest_aggregates.fn(run, file)
+        ingest.fn(run, file)
 
 
 def test_public_files_that_change_after_the_plan_read_them(tmp_path: Path) -> None:
@@ -96,14 +95,14 @@ def test_public_files_that_change_after_the_plan_read_them(tmp_path: Path) -> No
 
 def test_public_files_that_change_while_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = items.world(tmp_path)
-    rows = pldp.tasks.aggregates.catalogue._rows
+    rows = read_whole
 
     def late(*arguments: Any) -> Any:
         found = rows(*arguments)
         replaced(tmp_path / "catalogue.csv")
         return found
 
-    monkeypatch.setattr(pldp.tasks.aggregates.catalogue, "_rows", late)
+    monkeypatch.setattr(pldp.tasks.aggregates.catalogue, "read_whole", late)
     with pytest.raises(SourceError, match=CHANGED):
         load_spec(spec)
 

@@ -49,7 +49,9 @@ def test_a_vault_that_cannot_be_deleted_is_told(status: str, tmp_path: Path) -> 
     os.chown(run.vault.parent, NOBODY, NOBODY)
     state = "is published" if status == "published" else "was refused"
     with (
-        pytest.raises(HomeError, match=rf"could not be deleted \(Permission denied.*Release {run.release_id} {state}"),
+        pytest.raises(
+            HomeError, match=rf"of release {run.release_id}, which {state}.*could not be deleted \(Permission denied"
+        ),
         somebody_else(),
     ):
         forget_vault(run, file, status)
@@ -116,7 +118,7 @@ def test_a_refused_source_leaves_nothing(tmp_path: Path) -> None:
     spec, home = world(tmp_path), tmp_path / "home"
     (tmp_path / "people.parquet").write_bytes(b"no parquet")
     run, file = opened(spec, home)
-    with pytest.raises(SourceError), leaving_nothing(run):
+    with pytest.raises(SourceError), leaving_nothing(run, file):
         ingest.fn(run, file)
     for place in ("releases", "reports", "vault"):
         assert [path.name for path in (home / place).iterdir() if path.is_dir()] == []
@@ -126,7 +128,7 @@ def test_what_was_spent_is_not_cleared_away(tmp_path: Path) -> None:
     run, file = opened(world(tmp_path), tmp_path / "home")
     ingest.fn(run, file)
     record_spend(run, "manual")
-    with pytest.raises(SourceError), leaving_nothing(run):
+    with pytest.raises(SourceError), leaving_nothing(run, file):
         raise SourceError("late")
     assert run.vault.exists()
     assert (run.folder / "plan.json").exists()

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pldp.errors import BrokenRule
 from pldp.questions.aggregates.catalogue import Catalogue, Units
 from pldp.questions.aggregates.objectives import Floats, Objective
 from pldp.questions.aggregates.solver import Solution, certificate, product, solve
@@ -64,16 +65,18 @@ def to_ticks(budget: Fraction) -> int:
 
 
 def profile_ticks(catalogue: Catalogue, budgets: Sequence[Sequence[Fraction]]) -> Units:
-    """Per-attribute budgets t (profile × attribute) in ticks."""
+    """Per-attribute budgets t (profile × attribute) in ticks; a broken rule names row and column of that table."""
     table = np.empty((len(budgets), len(catalogue.attributes)), dtype=np.int64)
     for profile, row in enumerate(budgets):
         if len(row) != table.shape[1]:
-            raise ValueError(f"budgets[{profile}] must hold one budget for each of the {table.shape[1]} attributes")
+            raise BrokenRule(f"must hold one budget for each of the {table.shape[1]} attributes", row=profile)
         for column, budget in enumerate(row):
             if budget.numerator <= 0:
-                raise ValueError(
-                    f"budgets[{profile}].{catalogue.attributes[column]} must be > 0 (got {budget}): an attribute that "
-                    "must not be told at all is left out of the release"
+                raise BrokenRule(
+                    "must be > 0: an attribute that must not be told at all is left out of the release",
+                    row=profile,
+                    column=catalogue.attributes[column],
+                    value=str(budget),
                 )
             table[profile, column] = to_ticks(budget)
     return table
@@ -239,7 +242,9 @@ def _check_epsilon(epsilon: int) -> None:
 def _refuse_tiny(catalogue: Catalogue, ticks: Units) -> None:
     if ticks.size and int(ticks.min()) < LEAST_TICKS:
         profile, column = (int(index[0]) for index in np.nonzero(ticks < LEAST_TICKS))
-        raise ValueError(
-            f"budgets[{profile}].{catalogue.attributes[column]} leaves less than 2^-32 for a grid unit, noise without "
-            "any signal: raise the budget, or leave the attribute out"
+        raise BrokenRule(
+            "leaves less than 2^-32 for a grid unit, noise without any signal",
+            row=profile,
+            column=catalogue.attributes[column],
+            remedy="Raise the budget, or leave the attribute out.",
         )

@@ -42,7 +42,12 @@ def gates(plan: Aggregates, evidence: Evidence) -> tuple[Gate, ...]:
         optimal(plan),
         errors_usable(rows, ("total", "ci_low", "ci_high"), "total"),
         totals_complete(plan, rows),
-        everyone_counted([sums.n_reports for sums in result.sums.values()], evidence.n_users, "Every provider has"),
+        everyone_counted(
+            [sums.n_reports for sums in result.sums.values()],
+            [evidence.expected([f"provider={name}"]) for name in result.sums],
+            "Every provider has",
+            evidence.whose,
+        ),
     )
     return looked_at if evidence.truth is None else (*looked_at, totals_true(plan, result, evidence.truth))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.randomness import Keystream
+from pldp.proof.provable import Compared
+from pldp.proof.trial import Trial
+from pldp.questions.aggregates import prove
+from pldp.questions.aggregates.asked import asked
 from pldp.questions.aggregates.budgets import TICK_BITS
 from pldp.questions.aggregates.catalogue import Units
 from pldp.questions.aggregates.evaluate import study, true_totals
@@ -25,6 +29,7 @@ from pldp.questions.aggregates.totals import AggregatesResult, Sums, Totals, est
 from pldp.questions.gate import Gate
 from pldp.questions.question import (
     ANSWER,
+    Asked,
     Columns,
     Evidence,
     Part,
@@ -37,6 +42,7 @@ from pldp.questions.question import (
     Sheet,
     Tallies,
 )
+from pldp.questions.rows import without
 
 NUMBER_CELLS = 64
 """A number takes eight bytes in each of the aggregates, the noise and the report, and as much for what is drawn."""
@@ -105,6 +111,13 @@ class Aggregates(AggregatesPlan, Question):
         spends = self.mechanisms[self.provider_of(sheet)].ticks / float(1 << TICK_BITS)
         return float(np.tanh(spends / 2).prod(axis=1).max())
 
+    def likeliest(self, sheet: Sheet) -> tuple[float, float]:
+        """As in `collision`: the likeliest report is the one without noise."""
+        return self.collision(sheet), float(self.worst_ratio(self.provider_of(sheet)))
+
+    def withhold(self, tables: Mapping[str, Rows], withheld: Collection[str]) -> dict[str, Rows]:
+        return {name: without(rows, "provider", withheld) for name, rows in tables.items()}
+
     def people(self, rows: Mapping[str, int]) -> int:
         return max(rows[path] for path in self._providers)
 
@@ -129,8 +142,20 @@ class Aggregates(AggregatesPlan, Question):
     def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
         return gates(self, evidence)
 
+    def recomputed(self) -> Iterable[Compared]:
+        return prove.recomputed(self)
+
+    def recovered(self) -> Iterable[Compared]:
+        return prove.recovered(self)
+
+    def rehearsed(self, stream: Keystream, cells: int) -> Iterable[Trial]:
+        return prove.rehearsed(self, stream, cells)
+
     def statement(self, perturbed_by: str) -> Part:
         return Part.of(statement(self))
+
+    def asked(self, spec: Any, adapted: bytes | None) -> Asked:
+        return asked(self, spec)
 
     def predictions(self, spec: Any) -> Predictions:
         return predictions(self)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
+from pldp.errors import BrokenRule, Problem
 from pldp.questions.aggregates.budgets import TICK_BITS, profile_ticks, turning_point
 from pldp.questions.aggregates.catalogue import Catalogue
 from pldp.questions.aggregates.noise import noise_for
@@ -17,16 +18,13 @@ from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.aggregates.spec import AggregatesSpec, Weighted
 from pldp.questions.plan import Plan
 
-_PROFILE = re.compile(r"\bbudgets\[(\d+)\]")
-
 
 def release_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str) -> Plan:
     """The plan of a release that asks for nothing but aggregates."""
     try:
         question = make_plan(spec, catalogue, catalogue_sha256)
-    except ValueError as error:  # which knows budgets by position, and the author by name
-        names = tuple(spec.profiles)
-        raise ValueError(_PROFILE.sub(lambda place: f"profiles.{names[int(place[1])]}", str(error))) from None
+    except BrokenRule as error:
+        raise _of_profile(error.problem, tuple(spec.profiles)) from None
     return Plan(
         name=spec.name,
         total=None,  # no budget is about users as a whole: the unit is an item, or an occurrence of one
@@ -35,6 +33,15 @@ def release_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: s
         minimum_users=question.minimum_users,
         perturbed_by="vault" if spec.source.reports is None else "clients",
     )
+
+
+def _of_profile(problem: Problem, profiles: tuple[str, ...]) -> BrokenRule:
+    """The table of budgets knows profiles by position; their author knows them by name."""
+    if problem.row is None:
+        return BrokenRule.of(problem)
+    within = f"profiles.{profiles[problem.row]}"
+    field = within if problem.column is None else f"{within}.{problem.column}"
+    return BrokenRule.of(replace(problem, row=None, column=None, field=field))
 
 
 def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str) -> Aggregates:

@@ -14,7 +14,7 @@ from pldp.spec.levels import ExpectedUsers, Spend, is_whole
 from pldp.spec.release import Gates, Intervals, Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
-from pldp.spec.source import Csv, Holdings, Table
+from pldp.spec.source import Holdings, Table
 
 KIND = "aggregates"
 MAX_ATTRIBUTES = 200
@@ -37,23 +37,13 @@ class Items(Holdings):
     profile: Text | None = None
 
 
-class CatalogueFile(Model):
-    """Which item counts how much for which attribute, one row a pair. Public; `table` is of a DuckDB file."""
+class CatalogueFile(Table):
+    """Which item counts how much for which attribute, one row a pair. Public."""
 
-    path: Text
-    format: Literal["csv", "parquet", "duckdb"] | None = None
-    csv: Csv = Csv()
-    table: Text | None = None
     item: Text = "item"
     attribute: Text = "attribute"
     weight: Text | None = None
     grid: Annotated[Ratio, Field(ge=Fraction(1, 10**30), le=10**30)] = Fraction(1)
-
-    @model_validator(mode="after")
-    def _named(self) -> Self:
-        if (self.table is None) == (self.format == "duckdb"):
-            raise ValueError("format duckdb and table go together: the table of the file that is read")
-        return self
 
 
 class Users(Table):
@@ -149,13 +139,6 @@ class AggregatesSpec(Model):
     @property
     def refusal(self) -> str | None:
         return None
-
-    def check_one_file(self) -> None:
-        """Where one file is both source and users, its columns have one role each too; ValueError otherwise."""
-        values = {"source.item": self.source.item, "source.count": self.source.count}
-        users = self.users or Users(path="")
-        ids = {"source.user": self.source.user, "users.user": users.user}
-        check_roles(values, {"users.profile": users.profile}, ids)
 
     @property
     def wording(self) -> Wording:

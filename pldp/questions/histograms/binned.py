@@ -7,6 +7,9 @@ over the bins below a quantile.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
 from pldp.channels.protocol import Floats
@@ -15,7 +18,7 @@ from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.numbers.estimate import Distribution, with_errors
 from pldp.questions.numbers.quantiles import Quantile, quantiles
 
-_BEHIND = {"op": "oc+", "op-exact": "oc+", "emoa-paper": "auem"}
+_BEHIND = {"op": "guarded", "op-exact": "guarded", "emoa-paper": "auem"}
 """What the unbiased estimate is of, where the method itself has none."""
 
 
@@ -29,9 +32,9 @@ def binned_distribution(
         share, covariance = histogram.unbiased.frequency, histogram.covariance
         if method == "em":
             share = histogram.frequency
-        found = with_errors(
-            np.asarray(attribute.edges), share, covariance, attribute.probabilities, n_reports, confidence, population
-        )
+        edges = np.asarray(attribute.edges)
+        evenly = with_errors(edges, share, covariance, attribute.probabilities, n_reports, confidence, population)
+        found = tuple(_anywhere(quantile, edges) for quantile in evenly)
     return Distribution(
         attribute=attribute.name,
         method=f"binned {method}",
@@ -43,8 +46,26 @@ def binned_distribution(
     )
 
 
+def _anywhere(quantile: Quantile, edges: Floats) -> Quantile:
+    """Whatever people's places inside their bins: reports tell the distribution at edges and nothing between them.
+
+    So an end of the interval moves out to the edge of the bin that it falls into: the limits of F there need no
+    assumption. The standard error is that of people spread evenly, and of a place anywhere in the bin beside it.
+    """
+    low = edges[max(int(np.searchsorted(edges, quantile.ci_low, side="left")) - 1, 0)]
+    high = edges[min(int(np.searchsorted(edges, quantile.ci_high, side="right")), edges.size - 1)]
+    place = int(np.clip(np.searchsorted(edges, quantile.quantile, side="right") - 1, 0, edges.size - 2))
+    within = float(edges[place + 1] - edges[place]) / math.sqrt(12)
+    error = math.hypot(quantile.standard_error, within)
+    return replace(quantile, standard_error=error, ci_low=float(low), ci_high=float(high))
+
+
 def even_quantiles(attribute: AttributePlan, shares: Floats) -> dict[tuple[str, float], float]:
-    """Quantiles of users who are spread evenly inside these bins: for evaluations, in which shares are the truth."""
+    """Quantiles of users who are spread evenly inside these bins: for evaluations, in which shares are the truth.
+
+    People's own quantiles lie in the same bins, and published intervals end at edges: they hold the one if they hold
+    the other.
+    """
     if not attribute.probabilities:
         return {}
     nothing = np.zeros((shares.size, shares.size))

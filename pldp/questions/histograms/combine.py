@@ -11,6 +11,7 @@ import numpy as np
 
 from pldp.channels.protocol import Floats
 from pldp.channels.words import from_words
+from pldp.estimate.answer import GUARDED
 from pldp.estimate.combine import Levels, estimate_levels
 from pldp.estimate.inference import Histogram, estimate_histogram
 from pldp.estimate.likelihood import Block, Blocks, maximum_likelihood, report_block, table_blocks
@@ -96,7 +97,7 @@ def _histogram(
         )
     reference = _reference(attribute, reports.reference)
     if reference is None and method in REFERENCED:
-        recipe = replace(recipe, method="oc+")  # the first release of its name has no previous one
+        recipe = replace(recipe, method=GUARDED)  # the first release of its name has no previous one
     levels = level_estimates(plan, support).levels
     likelihood = partial(maximum_likelihood, blocks, attribute.protocols)
     return estimate_histogram(levels, recipe, reference, rng, likelihood, with_covariance=with_covariance)

@@ -5,6 +5,7 @@ Arithmetic gates never do; the statistical ones share it.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,9 @@ from pldp.questions.gate import (
     tails,
 )
 from pldp.questions.histograms.combine import HistogramsResult
-from pldp.questions.histograms.hidden import moment_test
+from pldp.questions.histograms.hidden import moment_test, sum_test
 from pldp.questions.histograms.honest import estimates_possible
+from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.question import Evidence, Rows
 
 if TYPE_CHECKING:
@@ -35,36 +37,41 @@ if TYPE_CHECKING:
 
 
 def gates(plan: Histograms, evidence: Evidence) -> tuple[Gate, ...]:
+    """Sums of levels and estimates that cannot be are the software's fault where the vault drew; of clients' reports
+    they are doubts."""
     result: HistogramsResult = evidence.result
     rows = evidence.tables["histograms"]
+    asked = [attribute for attribute in plan.attributes if attribute.name not in evidence.withheld]
     looked_at = (
         *(
-            (level_sums(plan, result), levels_agree(plan, result))
+            (
+                *((level_sums(plan, result),) if evidence.received is None else ()),
+                levels_agree(plan, result, evidence.withheld),
+            )
             if plan.hidden is None
             else (
                 level_leak(plan, plan.hidden),
-                *((level_told_once(result),) if plan.one_level_for_all else ()),
+                *((level_told_once(result, evidence.n_users),) if plan.one_level_for_all else ()),
             )
         ),
-        estimates_possible(plan, result.supports),
-        *((climbed(result),) if "em" in plan.methods else ()),
+        *((estimates_possible(plan, result.supports),) if evidence.received is None else ()),
+        *((climbed(result, evidence.withheld),) if "em" in plan.methods else ()),
         errors_usable(
             rows,
             ("frequency", "ci_low", "ci_high", "unbiased_frequency", "unbiased_standard_error"),
             "estimate",
         ),
         *((methods_usable(evidence.tables["estimates"]),) if len(plan.methods) > 1 else ()),
-        *((quantiles_usable(plan, evidence.tables["quantiles"]),) if _has_quantiles(plan) else ()),
-        domains_complete(plan, rows),
+        *((quantiles_usable(asked, evidence.tables["quantiles"]),) if any(a.probabilities for a in asked) else ()),
+        domains_complete(asked, rows),
         everyone_counted(
-            [int(support.n.sum()) for support in result.supports], evidence.n_users, "Every attribute has"
+            [int(support.n.sum()) for support in result.supports],
+            [evidence.expected(plan.paths(number)) for number in range(len(plan.attributes))],
+            "Every attribute has",
+            evidence.whose,
         ),
     )
     return looked_at if evidence.truth is None else (*looked_at, unbiased(plan, result, evidence.truth.shares))
-
-
-def _has_quantiles(plan: Histograms) -> bool:
-    return any(attribute.probabilities for attribute in plan.attributes)
 
 
 def level_sums(plan: Histograms, result: HistogramsResult) -> Gate:
@@ -77,14 +84,17 @@ def level_sums(plan: Histograms, result: HistogramsResult) -> Gate:
     return tails("level_sums", "Every level's estimates sum to one within what its noise allows.", seen, FAMILY / 4)
 
 
-def levels_agree(plan: Histograms, result: HistogramsResult) -> Gate:
-    recipe, answers = plan.recipe, result.histograms
+def levels_agree(plan: Histograms, result: HistogramsResult, withheld: Collection[str] = ()) -> Gate:
+    recipe = plan.recipe
+    by_name = zip(plan.attributes, result.histograms, strict=True)
+    answers = [answer for attribute, answer in by_name if attribute.name not in withheld]
     may_fall_back = recipe.disagreement == "sum"
     return holds(
         "levels_agree",
-        "The levels of an attribute estimate the same histogram, or the combination that needs no agreement was used."
+        "The levels of an attribute do not contradict the declared dependence of choices on values, or the combination "
+        "that assumes nothing of it was used."
         if may_fall_back
-        else "The levels of an attribute estimate the same histogram.",
+        else "The levels of an attribute do not contradict the declared dependence of choices on values.",
         [answer.agreed or (may_fall_back and answer.method == "sum") for answer in answers],
         observed=min(answer.agreement for answer in answers),
         bound=recipe.alpha,
@@ -104,9 +114,13 @@ def level_leak(plan: Histograms, hidden: HiddenPlan) -> Gate:
     )
 
 
-def level_told_once(result: HistogramsResult) -> Gate:
-    """A client that drew its level anew for every attribute would have told more of it than the plan says."""
-    apart = [int(np.abs(support.n - result.supports[0].n).sum()) for support in result.supports]
+def level_told_once(result: HistogramsResult, n_users: int) -> Gate:
+    """A client that drew its level anew for every attribute would have told more of it than the plan says.
+
+    Only attributes that everybody answered have the same reports beside them.
+    """
+    whole = [support.n for support in result.supports if support.n.sum() == n_users]
+    apart = [int(np.abs(n - whole[0]).sum()) for n in whole] or [0]
     return Gate(
         "level_told_once",
         "The reports about the level beside every attribute are the same ones.",
@@ -117,8 +131,13 @@ def level_told_once(result: HistogramsResult) -> Gate:
     )
 
 
-def climbed(result: HistogramsResult) -> Gate:
-    ends = [histogram.converged for by_name in result.estimates.values() for histogram in by_name.values()]
+def climbed(result: HistogramsResult, withheld: Collection[str] = ()) -> Gate:
+    ends = [
+        histogram.converged
+        for by_name in result.estimates.values()
+        for name, histogram in by_name.items()
+        if name not in withheld
+    ]
     return holds(
         "likelihood_climbed",
         "Every likelihood was climbed until at most a thousandth of it was left to gain.",
@@ -132,8 +151,8 @@ def methods_usable(rows: Rows) -> Gate:
     return errors_usable(rows, ("frequency", "ci_low", "ci_high"), "estimate by any method", "methods_usable")
 
 
-def quantiles_usable(plan: Histograms, rows: Rows) -> Gate:
-    declared = [(attribute.name, p) for attribute in plan.attributes for p in attribute.probabilities]
+def quantiles_usable(asked: Sequence[AttributePlan], rows: Rows) -> Gate:
+    declared = [(attribute.name, p) for attribute in asked for p in attribute.probabilities]
     numbers = np.array([rows[column] for column in ("quantile", "ci_low", "ci_high", "standard_error")], dtype=float)
     usable = np.isfinite(numbers).all(axis=0) & (numbers[-1] > 0)
     return exactly_once(
@@ -149,8 +168,8 @@ def quantiles_usable(plan: Histograms, rows: Rows) -> Gate:
     )
 
 
-def domains_complete(plan: Histograms, rows: Rows) -> Gate:
-    declared = [(attribute.name, value) for attribute in plan.attributes for value in attribute.values]
+def domains_complete(asked: Sequence[AttributePlan], rows: Rows) -> Gate:
+    declared = [(attribute.name, value) for attribute in asked for value in attribute.values]
     return exactly_once(
         "domains_complete",
         "Every declared value of every attribute is published exactly once, and no other.",
@@ -162,10 +181,10 @@ def domains_complete(plan: Histograms, rows: Rows) -> Gate:
 def unbiased(plan: Histograms, result: HistogramsResult, truth: dict[str, Floats]) -> Gate:
     """`truth` has the shares of every attribute's values."""
     if plan.hidden is not None:
-        p_values = [
-            float(moment_test(support.counts, support.n, a.protocols, plan.hidden.protocol, truth[a.name]))
-            for a, support in zip(plan.attributes, result.supports, strict=True)
-        ]
+        p_values = []
+        for a, support in zip(plan.attributes, result.supports, strict=True):
+            test = sum_test if plan.methods_of(a)[0] == "sum" else moment_test
+            p_values.append(float(test(support.counts, support.n, a.protocols, plan.hidden.protocol, truth[a.name])))
     else:
         p_values = [
             float(unbiasedness(histogram.unbiased, estimates.levels, truth[estimates.attribute]))

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.estimate.answer import EXTENDED, INVERTED
 from pldp.estimate.combine import Combined, spread
 from pldp.estimate.distributions import norm
-from pldp.estimate.hidden import Estimate, auem, draw_hidden, level_shares, self_calibrated
-from pldp.estimate.inference import REPEATS, Histogram, Recipe, interval
+from pldp.estimate.hidden import Estimate, auem, draw_hidden, hidden_sum, level_shares, self_calibrated
+from pldp.estimate.hidden_choice import calibrated_interval, fieller_interval
+from pldp.estimate.inference import REPEATS, Histogram, Recipe, wald
 from pldp.estimate.likelihood import Blocks
 from pldp.estimate.mixture import correct_em, emoa_paper
 from pldp.estimate.postprocess import postprocess, project_to_simplex
 from pldp.estimate.simulate import draw_levels, whole_counts
 
+LIKELIHOODS = ("em", "emoa-paper")
+"""Methods that need more of the reports than their support."""
+INTERVALS = {"sum": "normal"} | dict.fromkeys(LIKELIHOODS, EXTENDED)
+"""How a method's interval is made; any other inverts what the method solves for."""
 Moments = Callable[[Counts, Counts], Estimate]
 """An estimate from support by told level, (…, level, value), and how many told each level, (…, level)."""
 
@@ -35,58 +42,106 @@ def estimate_hidden(
     """`joint` is the support by told level, `told` how many told each level.
 
     No level has an estimate of its own here, so there is nothing to test for agreement. The unbiased column is that of
-    the method before post-processing, for likelihoods AUEM's: a ratio, unbiased as n grows.
+    the method before post-processing, for likelihoods AUEM's: a ratio, unbiased as n grows. `sum` and its error hold
+    however levels depend on values; any other method takes them to be chosen independently, whatever is declared.
     """
-    n_users = int(told.sum())
-    plain = auem(joint, told, protocols, level_report)
-    found, converged, covariance = plain, True, None
-    frequency, error = plain.frequency, plain.standard_error
-    if recipe.method in ("em", "emoa-paper"):
-        if blocks is None:
-            raise ValueError(f"method {recipe.method!r} needs the reports")
-        if recipe.method == "em":
-            fitted = correct_em(blocks, protocols, level_report)
-            converged, covariance = fitted.converged, fitted.covariance if with_covariance else None
-            found = Estimate(fitted.frequency, fitted.standard_error)
-            frequency, error = found.frequency, found.standard_error
-        else:
-            # febsf prints no error for it, and it has none: it is wrong. AUEM's stands there so that a row is complete.
-            shares = level_shares(told, level_report).frequency
-            frequency, _ = emoa_paper(blocks, protocols, plain.frequency, shares)
-    else:
-        moments = moments_of(recipe.method, protocols, level_report)
-        found = moments(joint, told)
-        frequency = postprocess(recipe.postprocess, found.frequency, found.standard_error)
-        error = found.standard_error
-        if recipe.postprocess != "none":
-            error = _bootstrap(moments, recipe, told, protocols, level_report, found.frequency, rng)
-    unbiased = found if recipe.method in ("auem", "self-calibrated") else plain
+    unbiased = moments_of(recipe.method, protocols, level_report)(joint, told)
+    fit = _fit(joint, told, protocols, level_report, recipe, blocks, unbiased, rng)
+    covariance = fit.covariance if with_covariance else None
     if with_covariance and covariance is None:
-        moments = moments_of(
-            "self-calibrated" if recipe.method == "self-calibrated" else "auem", protocols, level_report
-        )
+        moments = moments_of(recipe.method, protocols, level_report)
         again, truth = _redraw(moments, told, protocols, level_report, unbiased.frequency, rng)
         away = again.frequency - truth
         covariance = away.T @ away / REPEATS
-    beyond = spread(found.frequency, n_users) / n_users if recipe.population else np.zeros(1)
-    low, high = interval(found.frequency, found.standard_error, beyond, recipe)
+    n_users = int(told.sum())
+    beyond = spread(unbiased.frequency, n_users) / n_users if recipe.population else np.zeros(1)
+    low, high = _interval(joint, told, protocols, level_report, recipe, fit.frequency, unbiased)
     return Histogram(
         method=recipe.method,
-        biased=recipe.method in ("em", "emoa-paper") or recipe.postprocess != "none",
-        frequency=frequency,
-        standard_error=np.sqrt(error**2 + beyond),
+        biased=recipe.method in LIKELIHOODS or recipe.postprocess != "none",
+        frequency=fit.frequency,
+        standard_error=np.sqrt(fit.error**2 + beyond),
         ci_low=low,
         ci_high=high,
-        unbiased=Combined(unbiased.frequency, unbiased.standard_error, np.ones((1, frequency.size))),
+        unbiased=Combined(unbiased.frequency, unbiased.standard_error, np.ones((1, unbiased.frequency.size))),
         agreement=1.0,
         agreed=True,
-        converged=converged,
+        interval=INTERVALS.get(recipe.method, INVERTED),
+        dependence=None if recipe.method == "sum" else 1.0,
+        bias=np.zeros_like(low),
+        converged=fit.converged,
         covariance=covariance,
     )
 
 
+@dataclass(frozen=True)
+class _Fit:
+    """What is published, its error, and of a likelihood whether it was climbed and how its cells hang together."""
+
+    frequency: Floats
+    error: Floats
+    converged: bool = True
+    covariance: Floats | None = None
+
+
+def _fit(
+    joint: Counts,
+    told: Counts,
+    protocols: tuple[PureProtocol, ...],
+    level_report: KRR,
+    recipe: Recipe,
+    blocks: Blocks | None,
+    unbiased: Estimate,
+    rng: np.random.Generator,
+) -> _Fit:
+    if recipe.method in LIKELIHOODS and blocks is None:
+        raise ValueError(f"method {recipe.method!r} needs the reports")
+    if recipe.method == "em" and blocks is not None:
+        fitted = correct_em(blocks, protocols, level_report)
+        return _Fit(fitted.frequency, fitted.standard_error, fitted.converged, fitted.covariance)
+    if recipe.method == "emoa-paper" and blocks is not None:
+        # febsf prints no error for it, and it has none: it is wrong. AUEM's stands there so that a row is complete.
+        shares = level_shares(told, level_report).frequency
+        return _Fit(emoa_paper(blocks, protocols, unbiased.frequency, shares)[0], unbiased.standard_error)
+    if recipe.postprocess == "none":
+        return _Fit(unbiased.frequency, unbiased.standard_error)
+    moments = moments_of(recipe.method, protocols, level_report)
+    error = _bootstrap(moments, recipe, told, protocols, level_report, unbiased.frequency, rng)
+    return _Fit(postprocess(recipe.postprocess, unbiased.frequency, unbiased.standard_error), error)
+
+
+def _interval(
+    joint: Counts,
+    told: Counts,
+    protocols: tuple[PureProtocol, ...],
+    level_report: KRR,
+    recipe: Recipe,
+    frequency: Floats,
+    unbiased: Estimate,
+) -> tuple[Floats, Floats]:
+    """One that holds whatever the reports about the level tell: by inverting what the method solves for.
+
+    A likelihood carries AUEM's, extended to hold its own estimate: its curvature knows nothing of ρ̂ at its bound.
+    """
+    z = float(norm.ppf(0.5 + recipe.confidence / 2))
+    if recipe.method == "sum":
+        n_users = int(told.sum())
+        beyond = spread(unbiased.frequency, n_users) / n_users if recipe.population else np.zeros(1)
+        return wald(unbiased.frequency, unbiased.standard_error, beyond, recipe)
+    if recipe.method == "self-calibrated":
+        ends = calibrated_interval(joint.sum(axis=0), int(told.sum()), protocols, z, population=recipe.population)
+    else:
+        ends = fieller_interval(joint, told, protocols, level_report, z, population=recipe.population)
+    if recipe.method not in LIKELIHOODS:
+        return ends.low, ends.high
+    return np.minimum(ends.low, frequency), np.maximum(ends.high, frequency)
+
+
 def moments_of(method: str, protocols: tuple[PureProtocol, ...], level_report: KRR) -> Moments:
-    if method == "auem":
+    """Of a likelihood AUEM's: the unbiased estimate beside it."""
+    if method == "sum":
+        return lambda joint, told: hidden_sum(joint, told, protocols, level_report)
+    if method != "self-calibrated":
         return lambda joint, told: auem(joint, told, protocols, level_report)
     return lambda joint, told: self_calibrated(joint.sum(axis=-2), int(told[..., :].sum(axis=-1).flat[0]), protocols)
 
@@ -146,3 +201,12 @@ def moment_test(
     z = np.abs(mean) * np.sqrt(n_users[..., None] / variance)
     worst: Floats = 2 * norm.sf(z).min(axis=-1) * truth.size
     return np.minimum(worst, 1.0)
+
+
+def sum_test(
+    joint: Counts, told: Counts, protocols: tuple[PureProtocol, ...], level_report: KRR, truth: Floats
+) -> Floats:
+    """The same for `sum`, however levels depend on values."""
+    found = hidden_sum(joint, told, protocols, level_report)
+    z = np.abs(found.frequency - truth) / found.standard_error
+    return np.minimum(2 * norm.sf(z).min(axis=-1) * truth.size, 1.0)

@@ -76,6 +76,26 @@ class _Hidden(_Supports):
         return self.estimate(int(passing.max() if estimate > 0.5 else passing.min()))
 
 
+@dataclass(frozen=True)
+class Worst:
+    """The most improbable estimate of an attribute, and the last one that would have passed in its place."""
+
+    level: str | None
+    tail: float
+    estimate: float
+    bound: float
+
+
+def worst_estimate(plan: Histograms, attribute: AttributePlan, support: Support, alpha: float) -> Worst | None:
+    """Of an attribute that has an estimate which no population could give; None where all are possible at alpha."""
+    names = plan.levels if plan.hidden is None else (None,) * len(plan.levels)
+    groups = [*zip(_by_level(plan, attribute, support), (*names, None, None), strict=False)]
+    there = [(group, name) for group, name in groups if group.n > 0]
+    part = alpha / max(1, sum(group.counts.size for group, _ in there))
+    (tail, _, estimate), group, level = min(((g.worst(), g, name) for g, name in there), key=lambda one: one[0])
+    return None if tail >= part else Worst(level, tail, estimate, group.last_passing(estimate, part))
+
+
 def estimates_possible(plan: Histograms, supports: tuple[Support, ...]) -> Gate:
     """The sum of k-RR's estimates is one whatever stands in the reports; a single estimate can still be impossible.
 

@@ -188,11 +188,13 @@ def _quantiles(page: Published, name: str) -> list[Block]:
 
 
 def _wanted(page: Published) -> str | None:
-    """The method that a spec asks for, in words or by saying nothing."""
+    """The method that a spec asks for, in words or by saying nothing; None where the plan chose one."""
     if page.spec is None:
         return None
-    hidden = page.stated("levels", "visibility") == "hidden"
-    return page.stated("combination", "method") or ("em" if hidden else "oc+")
+    usual: str | None = None if page.stated("levels", "visibility") == "hidden" else "guarded"
+    if page.stated("levels", "dependence") == "unknown":
+        usual = "sum"
+    return page.stated("combination", "method") or usual
 
 
 def query(page: Published) -> Query | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats
+from pldp.estimate.answer import GUARDED
 from pldp.estimate.combine import (
     LINEAR_METHODS,
     Levels,
@@ -18,11 +19,13 @@ from pldp.estimate.combine import (
     noise_variances,
     spread,
 )
-from pldp.estimate.hidden import auem, self_calibrated
+from pldp.estimate.hidden import auem, hidden_sum, self_calibrated
 from pldp.estimate.inference import Recipe, apply
+from pldp.estimate.invert import INDEPENDENT, Cover, hypothesis_table
 from pldp.estimate.likelihood import MOST_VALUES, table_blocks
 from pldp.estimate.mixture import correct_em
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
+from pldp.questions.histograms.choices import covered, width_rows
 from pldp.questions.histograms.considered import protocol_rows
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 from pldp.questions.question import Predictions
@@ -55,13 +58,18 @@ def typical(standard_error: Floats) -> float:
     return float(np.sqrt(np.mean(np.square(standard_error))))
 
 
-def predict_linear(attribute: AttributePlan, method: str, sizes: Counts, frequency: Floats) -> Floats:
-    """Standard error of `sum`, `oc` or `oc+` per value, if levels are chosen independently of the value."""
+def predict_linear(
+    attribute: AttributePlan, method: str, sizes: Counts, frequency: Floats, cover: Cover = INDEPENDENT
+) -> Floats:
+    """Standard error of a linear method per value, if levels are chosen independently of the value."""
     chosen = sizes > 0
     protocols = tuple(p for p, has_users in zip(attribute.protocols, chosen, strict=True) if has_users)
     noise = noise_variances(protocols, frequency)
     between = spread(frequency, int(sizes.sum()))
-    weights = linear_weights(method, sizes[chosen], noise, between)
+    if method == GUARDED:
+        weights = hypothesis_table(method, sizes[chosen], protocols, cover).weights_at(frequency)
+    else:
+        weights = linear_weights(method, sizes[chosen], noise, between)
     return np.sqrt(linear_variance(weights, sizes[chosen], noise, between))
 
 
@@ -96,7 +104,10 @@ def predict_hidden(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, 
     supported = np.stack([protocol.q + frequency * protocol.gap for protocol in protocols])
     told = sizes @ telling
     joint = telling.T @ (sizes[:, None] * supported)
-    errors = {"auem": auem(joint, told, protocols, report).standard_error}
+    errors = {
+        "auem": auem(joint, told, protocols, report).standard_error,
+        "sum": hidden_sum(joint, told, protocols, report).standard_error,
+    }
     if isinstance(protocols[0], KRR) and frequency.size <= MOST_VALUES:
         fitted = correct_em(table_blocks(protocols, joint), protocols, report)
         errors["em"] = fitted.standard_error
@@ -125,7 +136,7 @@ def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> t
 def typical_errors(plan: Histograms, users: int | None = None) -> dict[str, float]:
     """The typical standard error of every attribute's shares, before post-processing.
 
-    Of `oc+` where the method has no formula; where levels are hidden, of the method or else of `auem`.
+    Of `guarded` where the method has no formula; where levels are hidden, of the method or else of `auem`.
     """
     sizes = plan.expected_sizes(users)
     errors = {}
@@ -135,15 +146,15 @@ def typical_errors(plan: Histograms, users: int | None = None) -> dict[str, floa
             known = predict_hidden(attribute, plan.hidden, sizes, attribute.frequencies)
             error = known.get(method, known["auem"])
         else:
-            linear = method if method in LINEAR_METHODS else "oc+"
-            error = predict_linear(attribute, linear, sizes, attribute.frequencies)
+            linear = method if method in LINEAR_METHODS else GUARDED
+            error = predict_linear(attribute, linear, sizes, attribute.frequencies, plan.recipe.cover)
         errors[attribute.name] = typical(error)
     return errors
 
 
 def predictions(plan: Histograms, spec: Spec) -> Predictions:
-    """Tables: errors (attribute × method), levels (attribute × level: what a choice costs), and protocols (attribute ×
-    level × mechanism: what each would do)."""
+    """Tables: errors (attribute × method), levels (attribute × level: what a choice costs), widths (attribute ×
+    dependence: how long intervals are that cover it), and protocols (attribute × level × mechanism: what each does)."""
     sizes = plan.expected_sizes()
     costs = [
         {"attribute": [attribute.name], **vars(cost)}
@@ -151,7 +162,11 @@ def predictions(plan: Histograms, spec: Spec) -> Predictions:
         for cost in level_costs(attribute, sizes, attribute.frequencies)
     ]
     errors = [row for attribute in plan.attributes for row in _errors(plan, attribute, sizes)]
-    tables = {"errors": stacked(errors), "levels": stacked(costs), "protocols": protocol_rows(plan, spec)}
+    tables = {"errors": stacked(errors), "levels": stacked(costs)}
+    widths = width_rows(plan, sizes)
+    if widths:
+        tables["widths"] = stacked(widths)
+    tables["protocols"] = protocol_rows(plan, spec)
     return Predictions(tables, _assumptions(plan, sizes))
 
 
@@ -166,8 +181,8 @@ def _errors(plan: Histograms, attribute: AttributePlan, sizes: Counts) -> list[d
             known.append((method, "formula", typical(error)))
     else:
         for method in LINEAR_METHODS:
-            known.append((method, "formula", typical(predict_linear(attribute, method, sizes, truth))))
-        linear = replace(recipe, method="oc+") if recipe.method == "em" else recipe
+            known.append((method, "formula", typical(predict_linear(attribute, method, sizes, truth, recipe.cover))))
+        linear = replace(recipe, method=GUARDED) if recipe.method == "em" else recipe
         if recipe.postprocess != "none":
             simulated[f"{linear.method}, {recipe.postprocess}"] = linear
     for method in plan.methods_of(attribute):
@@ -187,7 +202,8 @@ def _assumptions(plan: Histograms, sizes: Counts) -> tuple[str, ...]:
     stated = [a.name for a in plan.attributes if len(set(a.assumed)) > 1]
     assumed = [
         f"{plan.expected_users:,} users, of whom choose {chosen}",
-        "levels are chosen independently of the value",
+        "errors are those of levels chosen independently of the value",
+        *filter(None, [covered(plan)]),
         f"frequencies as stated for {', '.join(stated)}, equal for the rest" if stated else "equal frequencies",
     ]
     if plan.hidden is not None:

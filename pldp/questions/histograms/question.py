@@ -19,16 +19,23 @@ from pldp.estimate.inference import Histogram, Recipe
 from pldp.estimate.simulate import whole_counts
 from pldp.privacy.exposure import Exposed
 from pldp.privacy.leak import level_leak
+from pldp.proof.provable import Compared
+from pldp.proof.trial import Trial
+from pldp.questions.doubts import Doubt
 from pldp.questions.gate import Gate
+from pldp.questions.histograms import prove
+from pldp.questions.histograms.asked import asked
 from pldp.questions.histograms.combine import HistogramsResult, combine, conclude
+from pldp.questions.histograms.doubts import doubts, likeliest_report
 from pldp.questions.histograms.evaluate import HistogramsTruth, study, true_counts
 from pldp.questions.histograms.gates import gates
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 from pldp.questions.histograms.predict import predictions, typical_errors
-from pldp.questions.histograms.reports import LEVEL, HistogramTally, draw, invalid, tally
+from pldp.questions.histograms.reports import LEVEL, HistogramTally, draw, invalid, tally, weights
 from pldp.questions.histograms.statement import exposed, statement
 from pldp.questions.histograms.tables import budgets, tables
 from pldp.questions.question import (
+    Asked,
     Columns,
     Evidence,
     Part,
@@ -145,6 +152,19 @@ class Histograms(Question):
         protocols = self.attributes[attribute].protocols
         return max(map(collision, protocols)) if level is None else collision(protocols[level])
 
+    def likeliest(self, sheet: Sheet) -> tuple[float, float]:
+        return likeliest_report(self, sheet)
+
+    def report_weights(self, sheet: Sheet, reports: Columns) -> NDArray[np.int64]:
+        return weights(self, sheet, reports)
+
+    def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
+        return doubts(self, evidence, alpha)
+
+    def paths(self, attribute: int) -> list[str]:
+        """The sheets of an attribute."""
+        return [path for path, (number, _) in self.places.items() if number == attribute]
+
     def people(self, rows: Mapping[str, int]) -> int:
         by_attribute = [0] * len(self.attributes)
         for path, (attribute, _) in self.places.items():
@@ -175,6 +195,15 @@ class Histograms(Question):
     def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
         return gates(self, evidence)
 
+    def recomputed(self) -> Iterable[Compared]:
+        return prove.recomputed(self)
+
+    def recovered(self) -> Iterable[Compared]:
+        return prove.recovered(self)
+
+    def rehearsed(self, stream: Keystream, cells: int) -> Iterable[Trial]:
+        return prove.rehearsed(self, stream, cells)
+
     def statement(self, perturbed_by: str) -> Part:
         return statement(self)
 
@@ -189,6 +218,9 @@ class Histograms(Question):
                 "Use em, or `pldp evaluate`"
             )
         return None
+
+    def asked(self, spec: Any, adapted: bytes | None) -> Asked:
+        return asked(self, spec)
 
     def predictions(self, spec: Any) -> Predictions:
         return predictions(self, spec)

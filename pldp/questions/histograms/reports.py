@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from pldp.channels import protocol as protocols_of
 from pldp.channels.protocol import Counts, PureProtocol, Values
 from pldp.channels.randomness import Keystream
+from pldp.channels.unary import Unary
 from pldp.channels.words import from_words, stray_bits, to_words
 from pldp.estimate.hidden import joint_support, level_tally
 from pldp.estimate.likelihood import fits, tally_hidden
 from pldp.estimate.likelihood import tally as tally_distinct
+from pldp.questions.histograms.hidden import LIKELIHOODS
 from pldp.questions.question import Columns, Sheet, Tallies
 
 if TYPE_CHECKING:
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
 LEVEL = "level"
 """The column of the report about a hidden level."""
-LIKELIHOODS = ("em", "emoa-paper")
-"""Methods that need more of the reports than their support."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,15 @@ def invalid(plan: Histograms, sheet: Sheet, reports: Columns) -> NDArray[np.intp
     if plan.hidden is not None:
         wrong.append(plan.hidden.protocol.invalid(from_words(reports, 1, LEVEL)))
     return np.unique(np.concatenate(wrong))
+
+
+def weights(plan: Histograms, sheet: Sheet, reports: Columns) -> NDArray[np.int64]:
+    """How many reports of a public level support 0 … k values, where that differs from report to report."""
+    attribute, level = plan.places[sheet.path]
+    if level is None or not isinstance(protocol := plan.attributes[attribute].protocols[level], Unary):
+        return np.empty(0, dtype=np.int64)
+    bits = np.bitwise_count(from_words(reports, protocol.report_bytes)).sum(axis=1, dtype=np.int64)
+    return np.bincount(bits, minlength=protocol.domain_size + 1)
 
 
 def supports(plan: Histograms, tallies: Tallies) -> tuple[Support, ...]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from fractions import Fraction
 
 from pldp.channels.choice import AUTO, Candidate, choose
 from pldp.channels.exact import log_above, within
+from pldp.estimate.hidden_choice import MOST_VARIATION, choose_hidden, needed_epsilon
 from pldp.estimate.inference import Recipe
 from pldp.estimate.likelihood import MOST_VALUES
 from pldp.privacy.leak import level_leak
 from pldp.questions.histograms.considered import considered, frequencies, hidden_plan, strictest_first
+from pldp.questions.histograms.hidden import LIKELIHOODS
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan, LevelPlan
 from pldp.questions.histograms.question import Histograms
-from pldp.questions.histograms.reports import LIKELIHOODS
 from pldp.questions.histograms.spec import Binned, Cells, Crosstab
 from pldp.spec.release import Spec
 
@@ -40,7 +42,9 @@ def make_histograms(
         one_level_for_all=not isinstance(spec.levels.column, dict),
         hidden=hidden_plan(spec),
     )
-    return plan if plan.hidden is None else _within_leak(plan, plan.hidden, spec)
+    if plan.hidden is None:
+        return plan
+    return _telling(_within_leak(plan, plan.hidden, spec), plan.hidden, spec)
 
 
 def expected_shares(spec: Spec) -> tuple[float, ...]:
@@ -56,7 +60,7 @@ def _refuse_large(spec: Spec) -> None:
         if climbed and len(spec.labels(attribute)) > MOST_VALUES:
             raise ValueError(
                 f"combination.method: {climbed[0]} takes attributes of at most {MOST_VALUES:,} values "
-                f"({attribute.name}). Use {'auem' if spec.levels.hidden else 'oc+'}"
+                f"({attribute.name}). Use {'auem' if spec.levels.hidden else 'guarded'}"
             )
 
 
@@ -79,6 +83,36 @@ def _within_leak(plan: Histograms, hidden: HiddenPlan, spec: Spec) -> Histograms
             "the choices closer together"
         )
     return plan
+
+
+def _telling(plan: Histograms, hidden: HiddenPlan, spec: Spec) -> Histograms:
+    """Hidden levels: the method of least predicted error among those whose interval holds, unless the spec states one.
+
+    Refused where the reports about the level tell so little that no share could be told from its half.
+    """
+    sizes, attributes = plan.expected_sizes(), []
+    for attribute, asked in zip(plan.attributes, spec.published, strict=True):
+        choice = choose_hidden(sizes, attribute.protocols, hidden.protocol, attribute.frequencies)
+        stated = spec.combination.method is not None or bool(asked.methods) or spec.levels.gamma is None
+        beside = (method for method in attribute.methods[1:] if method != choice.method)
+        methods = attribute.methods if stated else (choice.method, *beside)
+        if spec.levels.gamma is None and methods[0] != "sum":
+            raise ValueError(
+                f"combination.method: must be sum where levels are hidden and levels.dependence is unknown (got "
+                f"{methods[0]} for {attribute.name}): any other takes levels to be chosen independently of the value. "
+                f"Use sum, and {methods[0]} beside it (combination.also), or say dependence: 1"
+            )
+        if methods[0] not in ("self-calibrated", "sum") and choice.variation > MOST_VARIATION:
+            needed = needed_epsilon(sizes, attribute.protocols)
+            remedy = "More users" if needed is None else f"Use at least {math.ceil(needed * 100) / 100:g}, more users"
+            raise ValueError(
+                f"levels.epsilon_p: {float(hidden.budget):g} tells too little about the levels of "
+                f"{plan.expected_users:,} users: what {attribute.name} is divided by would vary by "
+                f"{choice.variation:.0%} of itself, at most {MOST_VARIATION:.0%} may. {remedy} (expected.users), "
+                "or public levels"
+            )
+        attributes.append(attribute.model_copy(update={"methods": methods}))
+    return plan.model_copy(update={"attributes": tuple(attributes)})
 
 
 def _chosen(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fraction], frugal: bool = False) -> Candidate:

@@ -18,7 +18,7 @@ from pldp.spec.levels import is_whole
 
 MAX_VALUES = 10_000
 
-Method = Literal["sum", "oc", "oc+", "op", "op-exact", "em", "auem", "self-calibrated", "emoa-paper"]
+Method = Literal["guarded", "sum", "oc", "oc+", "op", "op-exact", "em", "auem", "self-calibrated", "emoa-paper"]
 Mechanism = Literal["auto", "krr", "brr", "oue", "olh", "subset"]
 
 

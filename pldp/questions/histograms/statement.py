@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pldp.channels.exact import float_above, log_above
 from pldp.privacy.exposure import Exposed
+from pldp.questions.histograms.choices import covered
 from pldp.questions.question import Part
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def statement(plan: Histograms) -> Part:
         },
         public=() if hidden else ("how many users chose each level, and which level a user chose",),
         assumptions=(
-            *(["levels are chosen independently of the value, and told as the plan says"] if hidden else []),
+            *(["levels are told as the plan says"] if hidden else []),
+            *filter(None, [covered(plan)]),
             "every user answers once",
             *(["every further release tells about their levels again"] if hidden else []),
         ),

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
-from pldp.estimate.checks import homogeneity, unbiasedness
-from pldp.estimate.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
+from pldp.estimate.answer import answer
+from pldp.estimate.checks import unbiasedness
+from pldp.estimate.combine import LINEAR_METHODS, Levels, estimate_levels
 from pldp.estimate.comparators import apldp, apldp_protocols, rcf, uniform_protocol
-from pldp.estimate.distributions import norm
+from pldp.estimate.dependence import agreement
 from pldp.estimate.inference import Recipe, apply
 from pldp.estimate.postprocess import postprocess
 from pldp.estimate.simulate import draw_levels, draw_support
@@ -33,10 +35,16 @@ class MethodStudy:
     bias: Floats
     rmse: Floats
     predicted: Floats | None
-    coverage: float | None
+    covered: Floats | None
+    """Share of the repetitions whose interval held the truth."""
     maximum_error: float
     nse: float
     """mpldp's normalised squared error: summed squared error of the counts over n."""
+
+    @property
+    def coverage(self) -> float | None:
+        """Over all values; `covered` says which of them hide behind it."""
+        return None if self.covered is None else float(self.covered.mean())
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class AttributeStudy:
     unbiasedness_rate: float
     """Share of repetitions in which the unbiasedness test of the recipe's unbiased estimate fired."""
     disagreement_rate: float
-    """Share of repetitions in which the homogeneity test fired at the recipe's alpha."""
+    """Share of repetitions in which the levels contradicted the declared dependence at the recipe's alpha."""
 
 
 class Errors:
@@ -54,15 +62,24 @@ class Errors:
     def __init__(self, size: int) -> None:
         self.repeats = 0
         self.total, self.squared = np.zeros(size), np.zeros(size)
-        self.maximum, self.covered = 0.0, 0
+        self.maximum, self.held, self.covered = 0.0, False, np.zeros(size)
 
-    def add(self, error: Floats, standard_error: Floats | None, z: float) -> None:
+    def add(
+        self,
+        error: Floats,
+        standard_error: Floats | None = None,
+        z: float = 0.0,
+        covered: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """`covered` where an interval is not the estimate and z standard errors on both sides."""
         self.repeats += len(error)
         self.total += error.sum(axis=0)
         self.squared += (error**2).sum(axis=0)
         self.maximum += float(np.abs(error).max(axis=-1).sum())
-        if standard_error is not None:
-            self.covered += int((np.abs(error) <= z * standard_error).sum())
+        if covered is None and standard_error is not None:
+            covered = np.abs(error) <= z * standard_error
+        if covered is not None:
+            self.held, self.covered = True, self.covered + covered.sum(axis=0)
 
     def study(self, method: str, n_users: int, predicted: Floats | None) -> MethodStudy:
         mean_square = self.squared / self.repeats
@@ -72,7 +89,7 @@ class Errors:
             bias=self.total / self.repeats,
             rmse=np.sqrt(mean_square),
             predicted=predicted,
-            coverage=None if predicted is None else self.covered / self.repeats / self.total.size,
+            covered=self.covered / self.repeats if self.held else None,
             maximum_error=self.maximum / self.repeats,
             nse=float(mean_square.sum()) * n_users,
         )
@@ -120,9 +137,8 @@ def study_attribute(
     counts, sizes = level_counts.sum(axis=0), level_counts.sum(axis=1)
     n_users = int(counts.sum())
     truth = counts / n_users
-    z = float(norm.ppf(0.5 + recipe.confidence / 2))
     plain = replace(recipe, postprocess="none")
-    chosen = recipe.method if recipe.method in LINEAR_METHODS else "oc+"
+    chosen = recipe.linear
     compared = comparators_of(attribute, sizes)
     names = [*LINEAR_METHODS, f"{chosen}, norm-sub", _OP, _OP_EXACT, *compared]
     errors = {name: Errors(counts.size) for name in names}
@@ -135,23 +151,24 @@ def study_attribute(
             dealt = draw_levels(counts, sizes, batch, rng)
         levels = estimate_levels(draw_support(dealt, attribute.protocols, rng), sizes, attribute.protocols)
         for method in LINEAR_METHODS:
-            combined = combine_linear(method, levels)
-            errors[method].add(combined.frequency - truth, combined.standard_error, z)
+            found = answer(method, levels, recipe.cover)
+            combined = found.combined
+            held = (found.low <= truth + 1e-12) & (truth - 1e-12 <= found.high)
+            errors[method].add(combined.frequency - truth, covered=held)
             if method == chosen:
                 fired += int((unbiasedness(combined, levels, truth) < alpha).sum())
                 projected = postprocess("norm-sub", combined.frequency)
-                errors[f"{chosen}, norm-sub"].add(projected - truth, None, z)
-            if method == "oc+":
-                disagreed += int((homogeneity(levels, combined.frequency) < recipe.alpha).sum())
+                errors[f"{chosen}, norm-sub"].add(projected - truth)
+        disagreed += int((agreement(levels, recipe.dependence) < recipe.alpha).sum())
         for name, draw in compared.items():
-            errors[name].add(draw(dealt, levels, rng) - truth, None, z)
-        errors[_OP].add(apply("op", plain, levels, truth) - truth, None, z)
+            errors[name].add(draw(dealt, levels, rng) - truth)
+        errors[_OP].add(apply("op", plain, levels, truth) - truth)
         some = _EXACT_REPEATS - errors[_OP_EXACT].repeats
         if some > 0:
             few = Levels(levels.frequencies[:some], levels.n, levels.protocols)
-            errors[_OP_EXACT].add(apply("op-exact", plain, few, truth) - truth, None, z)
+            errors[_OP_EXACT].add(apply("op-exact", plain, few, truth) - truth)
         done += batch
-    predicted = {method: predict_linear(attribute, method, sizes, truth) for method in LINEAR_METHODS}
+    predicted = {method: predict_linear(attribute, method, sizes, truth, recipe.cover) for method in LINEAR_METHODS}
     return AttributeStudy(
         methods=tuple(errors[name].study(name, n_users, predicted.get(name)) for name in names),
         unbiasedness_rate=fired / repeats,

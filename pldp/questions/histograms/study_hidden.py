@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pldp.channels.krr import KRR
-from pldp.channels.protocol import Counts, Floats
+from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.combine import combine_linear, estimate_levels
 from pldp.estimate.comparators import draw_ppda, pbp, ppda, uniform_protocol
 from pldp.estimate.distributions import norm
 from pldp.estimate.hidden import Estimate, auem, draw_hidden, self_calibrated
+from pldp.estimate.hidden_choice import calibrated_interval, fieller_interval
 from pldp.estimate.inference import Recipe
 from pldp.estimate.likelihood import MOST_VALUES, table_blocks
 from pldp.estimate.mixture import correct_em
@@ -25,6 +27,7 @@ from pldp.questions.histograms.study import BATCH_CELLS, AttributeStudy, Errors
 EM_REPEATS = 200
 """`em` climbs a likelihood a repetition, so it runs on the first few only."""
 
+_ROUNDING = 1e-12
 Draw = Callable[[Counts, Counts, Counts], Estimate | Floats]
 
 
@@ -60,9 +63,10 @@ def study_hidden(
             if len(joint[part]):
                 found = method(dealt[part], joint[part], told[part])
                 if isinstance(found, Estimate):
-                    errors[name].add(found.frequency - truth, found.standard_error, z)
+                    held = _held(name, joint[part], told[part], protocols, report, z, truth)
+                    errors[name].add(found.frequency - truth, found.standard_error, z, held)
                 else:
-                    errors[name].add(found - truth, None, z)
+                    errors[name].add(found - truth)
         done += batch
     predicted = predict_hidden(attribute, hidden, sizes, truth)
     return AttributeStudy(
@@ -70,6 +74,25 @@ def study_hidden(
         unbiasedness_rate=fired / repeats,
         disagreement_rate=0.0,
     )
+
+
+def _held(
+    name: str,
+    joint: Counts,
+    told: Counts,
+    protocols: tuple[PureProtocol, ...],
+    report: PureProtocol,
+    z: float,
+    truth: Floats,
+) -> NDArray[np.bool_] | None:
+    """Which shares the published intervals hold; None where the interval is the normal one."""
+    if name == "auem":
+        ends = fieller_interval(joint, told, protocols, report, z)
+    elif name == "self-calibrated":
+        ends = calibrated_interval(joint.sum(axis=-2), int(told[0].sum()), protocols, z)
+    else:
+        return None
+    return np.asarray((ends.low <= truth + _ROUNDING) & (truth - _ROUNDING <= ends.high))
 
 
 def _methods(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, rng: np.random.Generator) -> dict[str, Draw]:

@@ -11,6 +11,7 @@ from pldp.channels.exact import float_above, log_above
 from pldp.estimate.combine import noise_variances, spread
 from pldp.estimate.hidden import level_shares
 from pldp.estimate.inference import RELIABLE, Histogram
+from pldp.estimate.postprocess import CHOICES, least_risk
 from pldp.questions.histograms.combine import HistogramsResult
 from pldp.questions.numbers.tables import bin_rows, quantile_rows
 from pldp.questions.question import Rows
@@ -19,7 +20,7 @@ from pldp.questions.rows import stacked
 if TYPE_CHECKING:
     from pldp.questions.histograms.question import Histograms
 
-_ESTIMATE = ("frequency", "standard_error", "ci_low", "ci_high")
+_ESTIMATE = ("frequency", "standard_error", "ci_low", "ci_high", "interval")
 
 
 def tables(plan: Histograms, result: HistogramsResult) -> dict[str, Rows]:
@@ -51,14 +52,21 @@ def histogram_rows(plan: Histograms, supports: Sequence[Any], histograms: Sequen
                 **{column: getattr(histogram, column) for column in _ESTIMATE},
                 "count": histogram.frequency * n_reports,
                 "method": histogram.method,
-                "postprocess": plan.recipe.postprocess,
+                "postprocess": _applied(plan.recipe.postprocess, histogram),
                 "n_reports": n_reports,
                 "unbiased_frequency": unbiased.frequency,
                 "unbiased_standard_error": np.sqrt(unbiased.standard_error**2 + beyond),
+                "dependence": assumed(histogram.dependence),
+                "bias_bound": histogram.bias,
                 "reliable": unbiased.frequency > RELIABLE * unbiased.standard_error,
             }
         )
     return stacked(parts)
+
+
+def assumed(dependence: float | None) -> str:
+    """As it is declared."""
+    return "unknown" if dependence is None else f"{dependence:g}"
 
 
 def estimate_rows(plan: Histograms, result: HistogramsResult) -> Rows:
@@ -79,6 +87,8 @@ def estimate_rows(plan: Histograms, result: HistogramsResult) -> Rows:
                     **{column: getattr(histogram, column) for column in _ESTIMATE},
                     "n_reports": int(support.n.sum()),
                     "is_answer": place == 0,
+                    "dependence": assumed(histogram.dependence),
+                    "bias_bound": histogram.bias,
                 }
             )
     return stacked(parts)
@@ -144,3 +154,10 @@ def budgets(plan: Histograms, result: HistogramsResult | None) -> Rows:
                 }
             )
     return stacked(parts)
+
+
+def _applied(name: str, histogram: Histogram) -> str:
+    """The post-processing that `auto` chose, or the one that is named."""
+    if name != "auto":
+        return name
+    return CHOICES[int(least_risk(histogram.unbiased.frequency, histogram.unbiased.standard_error))]

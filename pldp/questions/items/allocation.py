@@ -19,7 +19,8 @@ from pldp.channels.exact import SCALE, logistic_threshold, within
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.levels import Floats, Levels, item_promises
 
-_TICKS = 1 << 40
+TICKS = 1 << 40
+"""Budgets of items are whole multiples of 1/TICKS."""
 _MOST = 40.0
 _STEPS = 100
 _NEWTON = 20
@@ -75,11 +76,11 @@ def split_row(wish: RowWish) -> tuple[Fraction, ...]:
                 high = middle
         best = _spent_in_order(high, weights, caps, order)
         best = best * min(1.0, total / best.sum())
-    ticks = [int(share * _TICKS) for share in best.tolist()]
-    most = int(wish.bound * _TICKS) - 1
+    ticks = [int(share * TICKS) for share in best.tolist()]
+    most = int(wish.bound * TICKS) - 1
     # What rounding overspends is taken off the largest, all of them alike: no item passes another.
     ceiling = max(ticks) - -(-max(0, sum(ticks) - most) // ticks.count(max(ticks)))
-    budgets = [Fraction(min(tick, ceiling), _TICKS) for tick in ticks]
+    budgets = [Fraction(min(tick, ceiling), TICKS) for tick in ticks]
     if wish.caps is not None:
         budgets = [min(own, cap) for own, cap in zip(budgets, wish.caps, strict=True)]
     if min(budgets) <= 0:
@@ -103,7 +104,7 @@ def split_capped(
 def split_proportional(bound: Fraction, sensitivity: Levels, n_levels: int) -> tuple[Fraction, ...]:
     """Split A: ε_j ∝ L − l, so that every step of sensitivity takes the same part; whole ticks of 2^-40."""
     parts = [n_levels - level for level in sensitivity]
-    return tuple(Fraction(int(bound * part * _TICKS / sum(parts)), _TICKS) for part in parts)
+    return tuple(Fraction(int(bound * part * TICKS / sum(parts)), TICKS) for part in parts)
 
 
 def bounded_items(wish: RowWish) -> ItemChannels:

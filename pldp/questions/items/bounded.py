@@ -182,6 +182,8 @@ def _search(wish: Wish) -> list[tuple[Floats, Floats]]:
     classes = _Classes.of(wish)
     c = len(classes.sizes)
     scale = classes.error(*_start(classes, np.zeros(c)))
+    if not scale > 0:  # budgets so large that doubles know no noise: nothing is left to gain over plain k-RR
+        return []
     pull = np.log(np.maximum(classes.weights / classes.weights.max(), 1e-6))
     constraints: Any = [  # the stubs know no plain dictionaries
         {"type": "ineq", "fun": lambda v: classes.slack(v[:c], v[c:])},

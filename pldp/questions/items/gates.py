@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pldp.questions.doubts import IMPOSSIBLE, Doubt
 from pldp.questions.gate import TRUTH_ALPHA, Between, Gate, errors_usable, everyone_counted, exactly_once, kept, tails
 from pldp.questions.items.checks import bernstein
 from pldp.questions.items.combine import ItemsResult
@@ -27,13 +28,15 @@ def gates(plan: Items, evidence: Evidence) -> tuple[Gate, ...]:
     looked_at = (
         *((row_epsilon(plan),) if plan.keeps_bounds or evidence.truth is None else ()),
         *((item_epsilon(plan),) if plan.sensitivity is not None and plan.protocol == "bounded" else ()),
-        plausible(plan, singles),
+        *((plausible(plan, singles),) if evidence.received is None else ()),
         *((levels_agree(plan, singles),) if plan.combination == "oc+" and len(plan.levels) > 1 else ()),
         *((errors_usable(itemsets, ("support", "ci_low", "ci_high"), "support"),) if noisy else ()),
         *((rules_usable(rules),) if noisy and height(rules) else ()),
         items_complete(plan, itemsets),
         searched(plan, result),
-        everyone_counted([result.n_users], evidence.n_users, "All levels together have"),
+        everyone_counted(
+            [result.n_users], [evidence.expected(plan.places)], "All levels together have", evidence.whose
+        ),
     )
     return looked_at if evidence.truth is None else (*looked_at, supports_true(plan, result, evidence.truth))
 
@@ -73,6 +76,18 @@ def plausible(plan: Items, singles: Singles) -> Gate:
         [singles.outside()],
         plan.family / 2,
     )
+
+
+def impossible(plan: Items, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
+    """Of clients' reports: an item's support so far outside 0 … 1 withholds them all, which come of the same rows."""
+    support = evidence.result.supports[0]
+    singles = level_singles(plan, support.counts, support.n)
+    chance = singles.outside()
+    if chance >= alpha:
+        return ()
+    away = np.maximum(-singles.support, singles.support - 1)
+    worst = float(singles.support.flat[int(away.argmax())])
+    return (Doubt(plan.place, None, IMPOSSIBLE, worst, float(worst > 1), chance, withheld=True),)
 
 
 def levels_agree(plan: Items, singles: Singles) -> Gate:

@@ -13,6 +13,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from pldp.errors import BrokenRule
+
 Floats = NDArray[np.float64]
 Levels = tuple[int, ...]
 """One a value or item; 0 is open, the highest the most sensitive."""
@@ -75,18 +77,16 @@ def levels_from_scores(scores: Floats, scale: Scale) -> Scored:
     """
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim != 2 or not scores.size:
-        raise ValueError("scores must be a table of users × values, not empty")
+        raise BrokenRule("scores must be a table of users × values, not empty")
     given = ~np.isnan(scores)
     missing = np.flatnonzero(~given.any(axis=0))
     if missing.size:
-        raise ValueError(f"scores are missing for value number {missing[0]}: every value needs one, or declared levels")
+        raise BrokenRule("no score: every value needs one, or declared levels", column=missing[0])
     outside = np.argwhere(given & ~((scores >= scale.low) & (scores <= scale.high)))
     if outside.size:
         row, column = outside[0]
-        raise ValueError(
-            f"scores row {row}, value number {column}: must lie in {scale.low:g} … {scale.high:g}; correct the row or "
-            "declare another range"
-        )
+        rule = f"a score must lie in {scale.low:g} … {scale.high:g}"
+        raise BrokenRule(rule, row=int(row), column=column, remedy="Correct the row or declare another range.")
     centre = np.nanmedian(scores, axis=0)
     distance = np.abs(scores - centre)
     fence = FENCE * _TO_SIGMA * np.nanmedian(distance, axis=0)

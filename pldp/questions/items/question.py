@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.randomness import Keystream
-from pldp.questions.gate import FAMILY, Gate
+from pldp.proof.provable import Compared
+from pldp.proof.trial import Trial
+from pldp.questions.doubts import Doubt, repeated
+from pldp.questions.gate import FAMILY, REHEARSED, Gate
+from pldp.questions.items import prove
+from pldp.questions.items.asked import asked
 from pldp.questions.items.combine import ItemsResult, Mined, choose_candidates, combine, conclude
 from pldp.questions.items.evaluate import study
 from pldp.questions.items.forecast import predictions, refusal
-from pldp.questions.items.gates import gates
+from pldp.questions.items.gates import gates, impossible
 from pldp.questions.items.plan import ItemsPlan
 from pldp.questions.items.reports import ItemsTally, count_sets, draw, tally
 from pldp.questions.items.rowchannels import Bits
@@ -25,6 +30,7 @@ from pldp.questions.items.transactions import Counts, Itemsets
 from pldp.questions.items.truth import Truth, true_supports
 from pldp.questions.question import (
     ANSWER,
+    Asked,
     Columns,
     Evidence,
     Part,
@@ -52,9 +58,11 @@ class Items(ItemsPlan, Question):
     """The vault's column with the position of the level that a user chose."""
     field: str = "items"
     """The vault's column of lists: positions of the items that a user holds, each once."""
+    alone: bool = True
+    """Whether the release asks nothing else: beside others, streams need names that no other question has."""
     share: float = 1.0
     """Of the budget of the whole release."""
-    family: float = FAMILY
+    family: float = FAMILY - REHEARSED
     """The most probable its gates together are to refuse what is correct; a part of it beside other questions."""
 
     @property
@@ -65,6 +73,10 @@ class Items(ItemsPlan, Question):
     @property
     def granted(self) -> Fraction:
         return self.worst_total
+
+    def beside(self, total: Fraction | None) -> Self:
+        share = 1.0 if total is None else float(self.worst_total / total)
+        return self.model_copy(update={"share": share, "family": self.family / 2, "alone": False})
 
     def spends(self) -> list[tuple[Fraction, Fraction]]:
         """None where the bounds are not kept: such a plan is for evaluations, and the gate row_epsilon refuses it."""
@@ -90,10 +102,11 @@ class Items(ItemsPlan, Question):
 
     def _sheet(self, path: str, phase: int, level: int) -> Sheet:
         name = self.level_names[level]
+        labels = (name,) if self.place == PLACE else (self.place, name)
         return Sheet(
             path=path,
             fields=(self.field,),
-            labels=(name,) if self.place == PLACE else (self.place, name),
+            labels=labels if self.alone else (self.place, "level", name),
             choice=name,
             choice_field=self.choice_field,
             code=level,
@@ -118,6 +131,21 @@ class Items(ItemsPlan, Question):
     def collision(self, sheet: Sheet) -> float:
         phase, level = self.places[sheet.path]
         return self.levels[level].channel.collision(phase)
+
+    def likeliest(self, sheet: Sheet) -> tuple[float, float]:
+        phase, level = self.places[sheet.path]
+        channel = self.levels[level].channel
+        ratio = channel.worst_ratio
+        return (1.0, 1.0) if ratio is None else (channel.collision(phase) ** 0.5, float(ratio))  # max ≤ (Σ Pr²)^½
+
+    def subject(self, sheet: Sheet) -> str:
+        return self.place
+
+    def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
+        return (*impossible(self, evidence, alpha / 2), *repeated(self, evidence, alpha / 2))
+
+    def withhold(self, tables: Mapping[str, Rows], withheld: Collection[str]) -> dict[str, Rows]:
+        return {name: {} if self.place in withheld else rows for name, rows in tables.items()}
 
     def people(self, rows: Mapping[str, int]) -> int:
         return sum(rows[path] for path in self.places)
@@ -149,8 +177,20 @@ class Items(ItemsPlan, Question):
     def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
         return gates(self, evidence)
 
+    def recomputed(self) -> Iterable[Compared]:
+        return prove.recomputed(self)
+
+    def recovered(self) -> Iterable[Compared]:
+        return prove.recovered(self)
+
+    def rehearsed(self, stream: Keystream, cells: int) -> Iterable[Trial]:
+        return prove.rehearsed(self, stream, cells)
+
     def statement(self, perturbed_by: str) -> Part:
         return Part.of(items_statement(self))
+
+    def asked(self, spec: Any, adapted: bytes | None) -> Asked:
+        return asked(self, spec, adapted)
 
     def predictions(self, spec: Any) -> Predictions:
         return predictions(self)

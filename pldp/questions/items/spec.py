@@ -209,12 +209,6 @@ class ItemsSpec(Model):
     def refusal(self) -> str | None:
         return None
 
-    def check_one_file(self) -> None:
-        """Where one file is both source and users, its columns have one role each too; ValueError otherwise."""
-        users = self.users or Takers(path="")
-        ids = {"source.user": self.source.user, "users.user": users.user}
-        check_roles({"source.item": self.source.item}, {"users.level": users.level}, ids)
-
     @property
     def wording(self) -> Wording:
         """What it says for readers alone."""

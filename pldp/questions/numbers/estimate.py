@@ -3,7 +3,7 @@
 Levels may sample different numbers of questions, so a report of one level stands for more users than one of another.
 `reports` and `scaled` therefore estimate every level by itself and weigh levels by their users: right however users
 choose levels and what matters to them. `inverse-variance` pools all classes of all levels and assumes that neither
-choice depends on the value; where the classes disagree it is not used.
+choice depends on the value; where the spec declares that they may, or the classes disagree, it is not used.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from pldp.channels.numeric.domain import Floats
 from pldp.channels.numeric.window import GRID_BITS
 from pldp.estimate.distributions import t
 from pldp.estimate.inference import Recipe
+from pldp.estimate.score import mean_interval
 from pldp.questions.numbers.histogram import estimate_histogram
-from pldp.questions.numbers.means import Groups, Mean, agreement, estimate_groups
+from pldp.questions.numbers.means import Groups, Mean, agreement, estimate_groups, inverse_variance
 from pldp.questions.numbers.plan import DISTRIBUTION, MEAN, NumbersPlan
 from pldp.questions.numbers.quantiles import Quantile, quantiles
 from pldp.questions.numbers.reports import NumberCounts
@@ -109,9 +110,11 @@ def _mean(
     ]
     mechanisms = [m for level, _ in by_level for m in level]
     tallies = [tally for _, level in by_level for tally in level]
-    agreed_by = agreement(mechanisms, tallies, n_users)
+    independent = recipe.dependence == 1
+    agreed_by = agreement(mechanisms, tallies, n_users) if independent else 1.0
     agreed = agreed_by >= recipe.alpha
-    used = method or (plan.estimator if agreed or plan.estimator != "inverse-variance" else FALLBACK)
+    pools = plan.estimator == "inverse-variance"
+    used = method or (FALLBACK if pools and not (independent and agreed) else plan.estimator)
     pooled = Groups.of(mechanisms, tallies)
     bounds = question.bounds
     if pooled.reports == 0:
@@ -127,10 +130,27 @@ def _mean(
     if recipe.population:
         variance += between / n_users
     error = max(math.sqrt(variance), _ROUNDING / math.sqrt(pooled.reports)) * bounds.half_width
-    half = float(t.ppf(0.5 + recipe.confidence / 2, max(pooled.reports - 1, 1))) * error
+    # Student's, because with few reports the variance is itself a guess.
+    z = float(t.ppf(0.5 + recipe.confidence / 2, max(pooled.reports - 1, 1)))
     centre = bounds.decode(mean)
-    low, high = (float(np.clip(end, bounds.lower, bounds.upper)) for end in (centre - half, centre + half))
+    ends = [centre - z * error, centre + z * error]
+    if used == "inverse-variance":
+        ends = [bounds.decode(end) for end in _inverted(pooled, n_users, z, population=recipe.population)]
+    low, high = (float(np.clip(end, bounds.lower, bounds.upper)) for end in ends)
     return NumberMean(question.attribute, Mean(used, centre, error, low, high, pooled.reports), agreed_by, agreed)
+
+
+def _inverted(groups: Groups, n_users: int, z: float, *, population: bool) -> tuple[float, float]:
+    """The means that a test with their own noise does not reject, in [−1, 1] terms; of a population the part of the
+    variance that is left of knowing all users goes."""
+    pooled = inverse_variance(groups, n_users)
+    behind = 1 << 60 if population else n_users
+    found = mean_interval(
+        np.array(pooled.mean), np.array(pooled.moment), pooled.weights, groups.n, groups.base, groups.gain, behind, z
+    )
+    floor = z * _ROUNDING / math.sqrt(groups.reports)
+    centre = float(np.clip(pooled.mean, -1, 1))
+    return min(float(found.low), centre - floor), max(float(found.high), centre + floor)
 
 
 def _by_level(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +21,10 @@ def gates(plan: Numbers, evidence: Evidence) -> tuple[Gate, ...]:
     result, means, quantiles = evidence.result, evidence.tables["means"], evidence.tables["quantiles"]
     looked_at = (
         personal_budgets(plan, result),
-        numbers_agree(plan, result),
+        numbers_agree(plan, result, evidence.withheld),
         numbers_usable(means, quantiles),
-        numbers_complete(plan, means, quantiles),
-        numbers_counted(plan, result, evidence.n_users),
+        numbers_complete(plan, means, quantiles, evidence.withheld),
+        numbers_counted(plan, result, evidence),
     )
     return looked_at if evidence.truth is None else (*looked_at, means_unbiased(result, evidence.truth.means))
 
@@ -46,12 +47,13 @@ def personal_budgets(plan: Numbers, result: NumbersResult) -> Gate:
     )
 
 
-def numbers_agree(plan: Numbers, result: NumbersResult) -> Gate:
-    recipe, means = plan.recipe, result.means
+def numbers_agree(plan: Numbers, result: NumbersResult, withheld: Collection[str] = ()) -> Gate:
+    recipe, means = plan.recipe, [one for one in result.means if one.attribute not in withheld]
     may_fall_back = recipe.disagreement == "sum"
     return holds(
         "numbers_agree",
-        "Reports of all levels and budgets estimate the same mean, or the estimate that needs no agreement was used."
+        "Reports of all levels and budgets estimate the same mean, or the estimate that assumes nothing of choices was "
+        "used."
         if may_fall_back
         else "Reports of all levels and budgets estimate the same mean.",
         [one.agreed or (may_fall_back and one.mean.method != "inverse-variance") for one in means],
@@ -69,9 +71,10 @@ def numbers_usable(means: Rows, quantiles: Rows) -> Gate:
     return errors_usable(joined(parts), ("estimate", "ci_low", "ci_high"), "mean and quantile", "numbers_usable")
 
 
-def numbers_complete(plan: Numbers, means: Rows, quantiles: Rows) -> Gate:
-    declared: list[tuple[str, float | None]] = [(name, None) for name in plan.attributes]
-    declared += [(question.attribute, p) for question in plan.questions for p in question.probabilities]
+def numbers_complete(plan: Numbers, means: Rows, quantiles: Rows, withheld: Collection[str] = ()) -> Gate:
+    declared: list[tuple[str, float | None]] = [(name, None) for name in plan.attributes if name not in withheld]
+    asked = [question for question in plan.questions if question.attribute not in withheld]
+    declared += [(question.attribute, p) for question in asked for p in question.probabilities]
     published: list[tuple[str, float | None]] = [(name, None) for name in means["attribute"]]
     if quantiles:
         published += zip(quantiles["attribute"], quantiles["probability"], strict=True)
@@ -83,11 +86,13 @@ def numbers_complete(plan: Numbers, means: Rows, quantiles: Rows) -> Gate:
     )
 
 
-def numbers_counted(plan: Numbers, result: NumbersResult, n_users: int) -> Gate:
+def numbers_counted(plan: Numbers, result: NumbersResult, evidence: Evidence) -> Gate:
     """How many stand behind a level is told by its reports, of which everybody sends as many as the plan samples."""
     reports = np.array([counts.n_reports for counts in result.counts])
     sampled = np.array([level.sampled for level in plan.levels])
-    off = [*(reports - sampled * np.asarray(result.users)), sum(result.users) - n_users]
+    received = evidence.received
+    people = evidence.n_users if received is None else plan.people(received.reports)
+    off = [*(reports - sampled * np.asarray(result.users)), sum(result.users) - people]
     return Gate(
         "numbers_counted",
         "Every user reported on exactly as many numbers as the plan samples at the user's level.",

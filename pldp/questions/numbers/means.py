@@ -40,6 +40,19 @@ class Mean:
 
 
 @dataclass(frozen=True)
+class Pooled:
+    """All classes of reports in one mean, in [−1, 1] terms: what it takes the values' moments to be, and the weights
+    of the classes."""
+
+    mean: float
+    variance: float
+    between: float
+    distance: float
+    moment: float
+    weights: Floats
+
+
+@dataclass(frozen=True)
 class Groups:
     """What the reports of one attribute say, class by class; classes without reports drop out."""
 
@@ -64,7 +77,7 @@ class Groups:
 
     @property
     def reports(self) -> int:
-        return int(self.n.sum())
+        return round(float(self.n.sum()))
 
     def second_moment(self, mean: float, weights: Floats) -> float:
         """Mean of x² from E[y²] = gain · x² + base, at least mean² and at most 1.
@@ -112,7 +125,8 @@ def estimate_groups(method: str, groups: Groups, n_users: int, sampling: float) 
         case "reports":
             return _reports(groups, n_users)
         case "inverse-variance":
-            return _inverse_variance(groups, n_users)[:3]
+            pooled = inverse_variance(groups, n_users)
+            return pooled.mean, pooled.variance, pooled.between
         case _:
             raise ValueError(f"{method!r} is not one of {', '.join(ESTIMATORS)}")
 
@@ -140,7 +154,7 @@ def _reports(groups: Groups, n_users: int) -> tuple[float, float, float]:
     return mean, max(total / m - between / n_users, total / m * (1 - m / n_users), 0.0), between
 
 
-def _inverse_variance(groups: Groups, n_users: int) -> tuple[float, float, float, float]:
+def inverse_variance(groups: Groups, n_users: int) -> Pooled:
     """Var = Σ_c w_c² (v_c + S²)/n_c − S²/n, with v_c + S² = base_c + gain_c E[x²] − mean² from the plan's mechanisms.
 
     E[x²] and the mean they need come from a first pass whose weights are the plan's alone.
@@ -159,7 +173,7 @@ def _inverse_variance(groups: Groups, n_users: int) -> tuple[float, float, float
     between = _between(moment, inside, n_users)
     variance = (weights**2 * per_report / groups.n).sum() - between / n_users
     distance = float((groups.n * (means - mean) ** 2 / per_report).sum())
-    return mean, max(float(variance), 0.0), between, distance
+    return Pooled(mean, max(float(variance), 0.0), between, distance, moment, weights)
 
 
 def _per_report(groups: Groups, moment: float, mean: float) -> Floats:
@@ -181,5 +195,4 @@ def agreement(mechanisms: Sequence[NumericMechanism], tallies: Sequence[Tally], 
     groups = Groups.of(mechanisms, tallies)
     if groups.n.size < 2:
         return 1.0
-    *_, distance = _inverse_variance(groups, n_users)
-    return float(chi2.sf(distance, groups.n.size - 1))
+    return float(chi2.sf(inverse_variance(groups, n_users).distance, groups.n.size - 1))

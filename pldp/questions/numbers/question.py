@@ -16,7 +16,13 @@ from pldp.channels.randomness import Keystream
 from pldp.estimate.inference import Recipe
 from pldp.estimate.simulate import whole_counts
 from pldp.privacy.exposure import Exposed
+from pldp.proof.provable import Compared
+from pldp.proof.trial import Trial
+from pldp.questions.doubts import Doubt
 from pldp.questions.gate import Gate
+from pldp.questions.numbers import prove
+from pldp.questions.numbers.asked import asked
+from pldp.questions.numbers.doubts import doubts
 from pldp.questions.numbers.estimate import NumbersResult, estimate
 from pldp.questions.numbers.evaluate import NumbersTruth, study, true_numbers
 from pldp.questions.numbers.gates import gates
@@ -27,6 +33,7 @@ from pldp.questions.numbers.statement import exposed, statement
 from pldp.questions.numbers.tables import budgets, tables
 from pldp.questions.question import (
     ANSWER,
+    Asked,
     Columns,
     Evidence,
     Part,
@@ -126,6 +133,23 @@ class Numbers(NumbersPlan, Question):
         """Of two answers at least one number of many has to be the same; two of the same question and class may be."""
         return 1.0
 
+    @property
+    def several_rows(self) -> bool:
+        return True
+
+    def whole(self, sheet: Sheet, tally: NumberCounts) -> bool:
+        """Everybody answers as many numbers as the level samples, and is dealt all of its spare units."""
+        level = self.levels[self.codes[sheet.path]]
+        people, rest = divmod(tally.n_reports, level.sampled)
+        return rest == 0 and tally.units == level.units * people
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        return tuple(self.attributes)
+
+    def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
+        return doubts(self, evidence, alpha)
+
     def people(self, rows: Mapping[str, int]) -> int:
         return sum(rows[path] // self.levels[code].sampled for path, code in self.codes.items())
 
@@ -148,11 +172,23 @@ class Numbers(NumbersPlan, Question):
         looked_at = gates(self, evidence)
         return tuple(replace(gate, name=f"{gate.name}_{first}") for gate in looked_at) if first else looked_at
 
+    def recomputed(self) -> Iterable[Compared]:
+        return prove.recomputed(self)
+
+    def recovered(self) -> Iterable[Compared]:
+        return prove.recovered(self)
+
+    def rehearsed(self, stream: Keystream, cells: int) -> Iterable[Trial]:
+        return prove.rehearsed(self, stream, cells)
+
     def statement(self, perturbed_by: str) -> Part:
         return statement(self)
 
     def exposed(self) -> Iterable[Exposed]:
         return exposed(self)
+
+    def asked(self, spec: Any, adapted: bytes | None) -> Asked:
+        return asked(self, spec)
 
     def predictions(self, spec: Any) -> Predictions:
         return predictions(self)

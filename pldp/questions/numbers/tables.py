@@ -32,6 +32,8 @@ def mean_rows(plan: Numbers, result: NumbersResult) -> Rows:
                 **vars(one.mean),
                 "lower": bounds[one.attribute].lower,
                 "upper": bounds[one.attribute].upper,
+                "interval": "inverted test" if one.mean.method == "inverse-variance" else "normal",
+                "dependence": "1" if one.mean.method == "inverse-variance" else "unknown",
             }
             for one in result.means
         ]
@@ -41,7 +43,13 @@ def mean_rows(plan: Numbers, result: NumbersResult) -> Rows:
 def quantile_rows(distributions: Sequence[Distribution]) -> Rows:
     return stacked(
         [
-            {"attribute": [one.attribute], "method": one.method, **vars(quantile), "n_reports": one.n_reports}
+            {
+                "attribute": [one.attribute],
+                "method": one.method,
+                **vars(quantile),
+                "n_reports": one.n_reports,
+                "dependence": "unknown" if one.method == "binned sum" else "1",
+            }
             for one in distributions
             for quantile in one.quantiles
         ]

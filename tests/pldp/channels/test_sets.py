@@ -141,6 +141,15 @@ def test_tables_grow_with_the_sizes_that_occur() -> None:
     assert tested.draw(np.zeros(0, dtype=np.uint16), Keystream.secure()).size == 0
 
 
+def test_sizes_far_apart_have_tables_of_their_own() -> None:
+    # Levels of few and of many members share a split: 4,000 rows between theirs took a minute to make.
+    tested = Split(4096, 904)
+    for sizes in ([2690, 2689], [1, 0], [2700, 2671], [30]):
+        drawn = tested.draw(np.array(sizes, dtype=np.uint16), _Scripted([0], 0))
+        assert drawn.tolist() == [max(size - 904, 0) for size in sizes]
+    assert sorted((first, last) for first, last, *_ in tested._tables) == [(0, 30), (2671, 2700)]
+
+
 @pytest.mark.parametrize(("left", "right", "size"), [(16, 3, 5), (16, 16, 13), (64, 35, 27)])
 def test_splits_follow_the_hypergeometric_law(left: int, right: int, size: int, seed: int) -> None:
     # χ² over the outcomes that expect ten draws or more and the rest together, α = 1e-6; one member more is caught.

@@ -31,7 +31,7 @@ def test_the_default_splits_by_another_noise_than_the_paper() -> None:
             "source": {"path": "people.csv", "one_row_per_user": True},
             "attributes": [{"name": f"of{k}", "values": [f"v{j}" for j in range(k)]} for k in PAPER_CELLS],
             "budget": {"total": 6},
-            "levels": {"column": "level"},
+            "levels": {"dependence": 1, "column": "level"},
         }
     )
     plans = {name: planned(spec.model_copy(update={"mechanism": name})) for name in ("auto", "brr")}

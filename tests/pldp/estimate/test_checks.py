@@ -13,7 +13,7 @@ from pldp.channels.registry import PROTOCOLS
 from pldp.channels.tails import chernoff
 from pldp.channels.unary import BRR
 from pldp.estimate.checks import homogeneity, unbiasedness, woodbury, z_scores
-from pldp.estimate.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
+from pldp.estimate.combine import CLASSIC, Levels, combine_linear, estimate_levels
 from pldp.estimate.postprocess import project_to_simplex
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from tests.pldp.world import ALPHA, SHARES, attribute_plan, paper_attributes, simulate, thirds, zipf
@@ -174,7 +174,7 @@ def test_a_value_that_everybody_has_is_no_evidence(name: str) -> None:
 
 
 @pytest.mark.parametrize("names", MIXES, ids=",".join)
-@pytest.mark.parametrize("method", LINEAR_METHODS)
+@pytest.mark.parametrize("method", CLASSIC)
 @pytest.mark.parametrize("budget", [Fraction(1), Fraction(20)])
 def test_unbiasedness_is_the_dense_test(names: tuple[str, ...], method: str, budget: Fraction, seed: int) -> None:
     levels, truth = _drawn(names, 5, budget, 1, seed)
@@ -209,14 +209,14 @@ def _unbiasedness_rate(method: str, spent: Fraction, seed: int, repeats: int = 4
     return float((unbiasedness(combine_linear(method, levels), levels, counts / 100_000) < 0.01).mean())
 
 
-@pytest.mark.parametrize("method", LINEAR_METHODS)
+@pytest.mark.parametrize("method", CLASSIC)
 def test_unbiasedness_fires_at_one_percent(method: str, seed: int) -> None:
     fired = round(4000 * _unbiasedness_rate(method, Fraction(3), seed))
     assert not _too_many(fired, 4000, 0.01)
     assert not _too_few(fired, 4000, 0.01)
 
 
-@pytest.mark.parametrize("method", LINEAR_METHODS)
+@pytest.mark.parametrize("method", CLASSIC)
 @pytest.mark.parametrize("spent", [Fraction("3.3"), Fraction("2.7")])
 def test_unbiasedness_fires_if_the_budget_is_ten_percent_off(method: str, spent: Fraction, seed: int) -> None:
     assert _unbiasedness_rate(method, spent, seed, 500) > 0.99
@@ -224,7 +224,7 @@ def test_unbiasedness_fires_if_the_budget_is_ten_percent_off(method: str, spent:
 
 def test_z_scores_are_standard_normal(seed: int) -> None:
     levels, truth = simulate(attribute_plan(8, Fraction(4)), zipf(8), 20_000, 2000, np.random.default_rng(seed))
-    for method in LINEAR_METHODS:
+    for method in CLASSIC:
         z = z_scores(combine_linear(method, levels), levels, truth)
         # Every cell by itself; α = 1e-6 over 8 cells and 3 methods.
         for cell in range(8):

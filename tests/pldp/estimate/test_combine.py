@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pldp.channels.protocol import Counts, Floats
 from pldp.channels.unary import BRR
 from pldp.estimate.combine import (
-    LINEAR_METHODS,
+    CLASSIC,
     Combined,
     Levels,
     combine_linear,
@@ -34,7 +34,7 @@ def _weights(method: str, sizes: list[int], noise: list[float], share: float) ->
     return linear_weights(method, n, per_level, between), n, per_level, between
 
 
-@given(SIZES, NOISE, SHARE, st.sampled_from(LINEAR_METHODS))
+@given(SIZES, NOISE, SHARE, st.sampled_from(CLASSIC))
 def test_weights_are_a_mean(sizes: list[int], noise: list[float], share: float, method: str) -> None:
     weights, *_ = _weights(method, sizes, noise, share)
     assert weights.min() >= 0
@@ -85,7 +85,7 @@ def test_oc_plus_is_oc_for_small_and_sum_for_large_budgets(seed: int) -> None:
 
 def test_repetitions_do_not_mix(seed: int) -> None:
     many, _ = simulate(attribute_plan(5, Fraction(2)), zipf(5), 3000, 4, np.random.default_rng(seed))
-    for method in LINEAR_METHODS:
+    for method in CLASSIC:
         together = combine_linear(method, many)
         for i in range(4):
             alone = combine_linear(method, Levels(many.frequencies[i], many.n, many.protocols))
@@ -106,14 +106,14 @@ def test_levels_nobody_chose_drop_out() -> None:
 def test_one_level_is_its_own_estimate() -> None:
     protocol = BRR.for_budget(3, Fraction(1))
     levels = estimate_levels(np.array([[50, 30, 40]]), np.array([100]), (protocol,))
-    for method in LINEAR_METHODS:
+    for method in CLASSIC:
         combined = combine_linear(method, levels)
         assert np.array_equal(combined.frequency, levels.frequencies[0])
         assert combined.standard_error == pytest.approx(np.sqrt(protocol.noise_variance(np.ones(3)) / 100))
 
 
 @pytest.mark.parametrize("budget", [Fraction(1), Fraction(6), Fraction(20)])
-@pytest.mark.parametrize("method", LINEAR_METHODS)
+@pytest.mark.parametrize("method", CLASSIC)
 def test_unbiased_with_the_stated_standard_error(method: str, budget: Fraction, seed: int) -> None:
     # Bias: α = 1e-6 over 6 cells against the theoretical standard error of the mean of R repetitions. It also measures
     # what estimated weights cost `oc+`: less than 5/√R = 8 % of a standard error.

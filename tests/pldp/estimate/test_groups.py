@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pldp.channels.protocol import Floats
 from pldp.channels.registry import PROTOCOLS
-from pldp.estimate.combine import LINEAR_METHODS, Levels, combine_linear, estimate_levels
+from pldp.estimate.combine import CLASSIC, Levels, combine_linear, estimate_levels
 from pldp.estimate.postprocess import project_to_simplex
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from tests.pldp.groups import combine_group, group_noise
@@ -32,7 +32,7 @@ def levels_of(budget: Fraction, seed: int, repeats: int = REPEATS) -> tuple[Leve
 
 @given(
     st.integers(0, 2**32),
-    st.sampled_from(LINEAR_METHODS),
+    st.sampled_from(CLASSIC),
     st.lists(st.sampled_from(sorted(PROTOCOLS)), min_size=2, max_size=2),
     st.sampled_from([Fraction(1, 10), Fraction(2), Fraction(9), Fraction(40)]),
     st.integers(5, 5000),
@@ -90,7 +90,7 @@ def test_noise_of_a_group_is_the_sum_of_its_covariances(name: str, budget: Fract
         assert float(found[0, 0]) == pytest.approx(variance, rel=1e-9, abs=tolerance)
 
 
-@pytest.mark.parametrize("method", LINEAR_METHODS)
+@pytest.mark.parametrize("method", CLASSIC)
 @pytest.mark.parametrize("names", [("krr", "krr"), ("subset", "subset"), ("oue", "krr"), ("olh", "subset")])
 def test_a_group_has_the_stated_error_where_cells_are_tied(names: tuple[str, str], method: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -112,7 +112,7 @@ def test_a_group_has_the_stated_error_where_cells_are_tied(names: tuple[str, str
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
-@pytest.mark.parametrize("method", LINEAR_METHODS)
+@pytest.mark.parametrize("method", CLASSIC)
 def test_a_group_is_unbiased_with_the_stated_error_and_coverage(method: str, budget: Fraction, seed: int) -> None:
     # α = 1e-6 over the groups, for bias and for mean squares; coverage is binomial, with half a percent for normality.
     levels, truth = levels_of(budget, seed)
@@ -163,6 +163,6 @@ def test_sums_of_post_processed_shares_are_biased(seed: int) -> None:
 def test_the_whole_domain_is_everybody(seed: int) -> None:
     for budget in BUDGETS:
         levels, _ = levels_of(budget, seed, repeats=1)
-        for method in LINEAR_METHODS:
+        for method in CLASSIC:
             whole = combine_group(method, levels, range(VALUES))
             assert abs(whole.frequency[0] - 1) < z_bound(9) * whole.standard_error[0]

@@ -9,11 +9,12 @@ from scipy.stats import binom
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats
 from pldp.channels.unary import BRR
-from pldp.estimate.answer import guarded_answer, guarded_table
+from pldp.estimate.answer import answer
 from pldp.estimate.combine import Levels, combine_linear, estimate_levels
-from pldp.estimate.guarded import Noise, guarded_weights, tilted_moments, worst_tilt
-from pldp.estimate.invert import Table, hypotheses, hypothesis_table, invert_table
+from pldp.estimate.guarded import Noise, tilted_moments, worst_tilt
+from pldp.estimate.invert import ANYTHING, Cover, Table, hypotheses, hypothesis_table, invert_table
 from pldp.estimate.law import POINTS, REACH, STEP, Channels, coarseness, standard_law
+from pldp.estimate.path import guarded_weights
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from tests.pldp.estimate.people import five_levels, one_cell
 from tests.pldp.world import zipf
@@ -118,7 +119,7 @@ def test_wald_intervals_are_caught_and_a_whole_histogram_is_covered(seed: int) -
     levels = estimate_levels(draw_support(draw_levels(counts, sizes, 2000, rng), protocols, rng), sizes, protocols)
     truth = counts / 1000
     lowest = 0.95 - 4.8 * np.sqrt(0.95 * 0.05 / 2000)
-    ours = guarded_answer(levels, 1.0)
+    ours = answer("guarded", levels, Cover())
     assert np.mean((ours.low <= truth) & (truth <= ours.high), axis=0).min() > lowest
     wald = combine_linear("oc+", levels)
     assert np.mean(np.abs(wald.frequency - truth) <= 1.96 * wald.standard_error, axis=0).min() < 0.9
@@ -142,7 +143,7 @@ def test_the_worst_choice_that_gamma_allows_is_covered(
     size: int, n: int, epsilon: int, gamma: float, seed: int
 ) -> None:
     sizes, protocols = five_levels(size, epsilon, n)
-    table = hypothesis_table("guarded", sizes, protocols, gamma=gamma)
+    table = hypothesis_table("guarded", sizes, protocols, Cover(gamma))
     noise, shares = Noise.of(protocols), sizes / n
     rng = np.random.default_rng(seed)
     for holders in (1, n // 50, n // 4):
@@ -162,7 +163,7 @@ def test_oc_plus_does_not_survive_what_gamma_allows(seed: int) -> None:
     tilt = worst_tilt(weights / (sizes / 20_000)[:, None], sizes / 20_000, share, 1.3)[:, 0]
     levels, truth = one_cell(2000, sizes, protocols, REPEATS, np.random.default_rng(seed), tilt)
     assert _rate(levels, truth, hypothesis_table("oc+", sizes, protocols)) < 0.6
-    assert _rate(levels, truth, hypothesis_table("guarded", sizes, protocols, gamma=1.3)) > LOWEST
+    assert _rate(levels, truth, hypothesis_table("guarded", sizes, protocols, Cover(1.3))) > LOWEST
 
 
 @pytest.mark.parametrize(("size", "n", "epsilon"), [(7, 200, 20), (33, 1000, 6), (33, 20_000, 20), (2, 1000, 2)])
@@ -170,7 +171,7 @@ def test_intervals_are_never_longer_than_those_of_sum(size: int, n: int, epsilon
     sizes, protocols = five_levels(size, epsilon, n)
     rng = np.random.default_rng(seed)
     for gamma in (1.0, 1.05, 1.3, 2.0, 10.0):
-        tables = [hypothesis_table(method, sizes, protocols, gamma=gamma) for method in ("guarded", "sum")]
+        tables = [hypothesis_table(method, sizes, protocols, Cover(gamma)) for method in ("guarded", "sum")]
         for holders in (0, 1, n // 50, n // 4):
             levels, _ = one_cell(holders, sizes, protocols, 500, rng)
             ours, plain = (
@@ -182,7 +183,7 @@ def test_intervals_are_never_longer_than_those_of_sum(size: int, n: int, epsilon
 
 def test_with_gamma_one_the_interval_is_that_of_oc_plus() -> None:
     sizes, protocols = five_levels(33, 2, 20_000)
-    guarded = hypothesis_table("guarded", sizes, protocols, gamma=1.0)
+    guarded = hypothesis_table("guarded", sizes, protocols, Cover(1.0))
     plain = hypothesis_table("oc+", sizes, protocols)
     assert guarded.weights == pytest.approx(plain.weights, abs=1e-12)
     assert guarded.below == pytest.approx(plain.below)
@@ -202,8 +203,8 @@ def test_unknown_dependence_is_sum_and_holds_wherever_the_holders_are(seed: int)
         support += rng.binomial(sizes - dealt, [one.q for one in protocols])
         estimates = np.stack([one.estimate(support[:, i], int(sizes[i])) for i, one in enumerate(protocols)], axis=-1)
         levels = Levels(estimates[..., None], sizes, protocols)
-        answer = guarded_answer(levels, None, table=guarded_table(levels, None))
+        found = answer("sum", levels, Cover(ANYTHING))
         truth = dealt.sum(axis=-1, keepdims=True) / 1000
-        assert np.mean((answer.low <= truth) & (truth <= answer.high)) > LOWEST
-        assert answer.bias == pytest.approx(0, abs=1e-12)
-        assert answer.frequency == pytest.approx(combine_linear("sum", levels).frequency)
+        assert np.mean((found.low <= truth) & (truth <= found.high)) > LOWEST
+        assert found.bias == pytest.approx(0, abs=1e-12)
+        assert found.combined.frequency == pytest.approx(combine_linear("sum", levels).frequency)

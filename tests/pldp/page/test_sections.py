@@ -190,13 +190,14 @@ class TestHistograms:
 
     def test_methods_are_explained_where_they_stand(self) -> None:
         told = " ".join(text(p.text) for p in parts(histograms(), Paragraph))
-        assert told.count("oc+ (levels weigh as much as makes the error smallest") == 1
+        assert told.count("guarded (levels weigh as much as makes the interval shortest") == 1
         rows = [
-            {**row, "method": "sum" if row["attribute"] == "both" else "oc+"} for row in histograms().rows("histograms")
+            {**row, "method": "sum" if row["attribute"] == "both" else "guarded"}
+            for row in histograms().rows("histograms")
         ]
         mixed = replace(histograms(), tables={"histograms": rows})
         told = " ".join(text(p.text) for p in parts(mixed, Paragraph))
-        assert "combined by oc+ (levels" in told
+        assert "combined by guarded (levels" in told
         assert "combined by sum (every level" in told
         assert "The fallback was taken." in told
 

@@ -52,7 +52,7 @@ def test_chances(probability: float, said: str) -> None:
 def test_a_fallback_is_explained_and_only_then() -> None:
     assert words.fallback("oc+", "oc+") is None
     assert words.fallback(None, "sum") is None
-    assert "disagreed" in str(words.fallback("oc+", "sum"))
+    assert "contradicted" in str(words.fallback("oc+", "sum"))
     assert "oc+ instead of op" in str(words.fallback("op", "oc+"))
 
 

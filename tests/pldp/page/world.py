@@ -18,7 +18,7 @@ def share(attribute: str, value: str, frequency: float, **more: Any) -> dict[str
         "attribute": attribute, "value": value, "frequency": frequency, "standard_error": 0.02,
         "ci_low": max(0.0, frequency - 0.04), "ci_high": frequency + 0.04, "count": 2000 * frequency,
         "unbiased_frequency": frequency - 0.001, "unbiased_standard_error": 0.03, "n_reports": 2000,
-        "reliable": frequency > 0.06, "method": "oc+", "postprocess": "norm-sub", **more,
+        "reliable": frequency > 0.06, "method": "guarded", "postprocess": "norm-sub", **more,
     }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ REGION = {"name": "region", "values": list(REGIONS), "mechanism": "oue"}
 BOTH = {"name": "both", "kind": "crosstab", "of": ["band", "region"], "mechanism": "krr"}
 MEAN = {"name": "years", "column": "age", "kind": "number", "bounds": [1, 3], "mechanism": "duchi"}
 TWICE = {"name": "old", "column": "age", "kind": "number", "bounds": [1, 3], "mechanism": "duchi"}
-LEVELS = {"column": "level", "choices": {"high": "1/2", "low": 1}}
+LEVELS = {"dependence": 1, "column": "level", "choices": {"high": "1/2", "low": 1}}
 Row = tuple[str, str]
 
 

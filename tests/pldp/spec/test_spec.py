@@ -15,7 +15,7 @@ JOB = {"name": "job", "values": ["a", "b"]}
 
 
 def _levels(**fields: Any) -> dict[str, Any]:
-    return {"levels": {"column": "level", **fields}}
+    return {"levels": {"dependence": 1, "column": "level", **fields}}
 
 
 def _category(**fields: Any) -> dict[str, Any]:
@@ -65,10 +65,49 @@ def test_defaults() -> None:
     assert spec.budget.allocation == "optimal"
     assert spec.levels.choices == {"high": Fraction(1, 3), "mid": Fraction(1, 2), "low": Fraction(1)}
     assert spec.levels.strictest == "high"
-    assert (spec.method, spec.combination.disagreement, spec.postprocess) == ("oc+", "sum", "norm-sub")
+    assert (spec.method, spec.combination.disagreement, spec.postprocess) == ("guarded", "sum", "norm-sub")
     assert (spec.mechanism, spec.levels.visibility) == ("auto", "public")
     assert [attribute.name for attribute in spec.published] == ["sex", "job", "both"]
     assert spec.retention.vault == "delete"
+
+
+def test_people_who_choose_need_a_declared_dependence_and_the_error_explains_it() -> None:
+    for sections in (
+        {"levels": {"column": "level"}},
+        {"levels": {"column": {"sex": "sex_level", "job": "job_level"}}},
+        {"source": {"reports": "inbox"}, "levels": {}},
+        {"levels": {"column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 5}},
+    ):
+        with pytest.raises(ValidationError, match=r"levels\.dependence is missing") as caught:
+            make_spec(**sections)
+        said = str(caught.value)
+        for part in ("1: whoever gives an answer", "A number above 1", "unknown: nothing is assumed"):
+            assert part in said
+
+
+def test_what_is_declared_of_choices() -> None:
+    for stated, gamma, method in ((1, 1.0, "guarded"), ("13/10", 1.3, "guarded"), ("unknown", None, "sum")):
+        spec = make_spec(**_levels(dependence=stated))
+        assert (spec.levels.gamma, spec.method) == (gamma, method)
+        assert spec.methods_of(spec.published[0]) == tuple(dict.fromkeys((method, "oc+", "sum")))
+        named = make_spec(**_levels(dependence=stated), combination={"method": "em", "also": ["oc"]})
+        assert named.methods_of(named.published[0]) == ("em", "oc", "oc+", "sum")
+    for drawn in ({"assigned": {"low": 1}}, {"assigned": {"low": 1}, "dependence": 1}, {"choices": {"only": 1}}):
+        spec = make_spec(levels=drawn)
+        assert (spec.levels.gamma, spec.method) == (1.0, "guarded")
+    assert make_spec(levels={"choices": {"only": 1}}).methods_of(make_spec().published[0]) == ("guarded",)
+
+
+@pytest.mark.parametrize("stated", [0.9, 0, -1, "some", "nan", 10_000_001, True])
+def test_a_dependence_is_a_number_of_at_least_one_or_unknown(stated: object) -> None:
+    with pytest.raises(ValidationError, match=r"levels\.dependence"):
+        make_spec(**_levels(dependence=stated))
+
+
+@pytest.mark.parametrize("stated", [1.3, "unknown"])
+def test_levels_drawn_by_chance_depend_on_nothing(stated: object) -> None:
+    with pytest.raises(ValidationError, match="must be 1, or left out, where levels are assigned"):
+        make_spec(levels={"assigned": {"low": 1}, "dependence": stated})
 
 
 def test_numbers_mean_what_was_written() -> None:
@@ -110,7 +149,7 @@ GOOD_ONES: list[dict[str, Any]] = [
     {"levels": {"choices": {"only": 1}}},
     {"levels": {"assigned": {"high": 0.2, "mid": 0.3, "low": 0.5}}},
     _levels(missing="high"),
-    {"levels": {"column": {"sex": "sex_level", "job": "job_level"}}},
+    {"levels": {"dependence": 1, "column": {"sex": "sex_level", "job": "job_level"}}},
     {"combination": {"method": "op", "reference": {"kind": "previous"}}},
     {"combination": {"method": "op-exact", "reference": {"kind": "public", "path": "reference.csv"}}},
     _category(assumed=["1/3", "2/3"]),
@@ -166,14 +205,14 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     (
         {**_levels(visibility="hidden", epsilon_p=1, max_leak=3), "combination": {"method": "oc+"}},
         "",
-        "must be one of em, auem, self-calibrated, emoa-paper",
+        "must be one of auem, self-calibrated, sum, em, emoa-paper",
     ),
     (
         _levels(visibility="hidden", epsilon_p=1, max_leak=3, column={"sex": "l1", "job": "l2"}),
         "",
         "one column for all attributes",
     ),
-    ({"levels": {"column": {"sex": "x"}}}, "", "levels.column must name a column for every category"),
+    ({"levels": {"dependence": 1, "column": {"sex": "x"}}}, "", "levels.column must name a column for every category"),
     ({"expected": {"levels": {"all": 1}}}, "", "expected.levels names levels"),
     ({"expected": {"levels": {"low": 0.5}}}, "", "expected.levels must sum to 1"),
     ({"expected": {"users": 0}}, "expected.users", "greater than or equal to 1"),
@@ -181,7 +220,7 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     ({"source": {"path": "p.csv"}}, "source", "either user_id or one_row_per_user"),
     ({"source": {"path": "p.csv", "user_id": "id", "one_row_per_user": True}}, "source", "either user_id"),
     ({"source": {"path": "p.csv", "user_id": "id", "csv": {"header": False}}}, "source.csv", "needs columns"),
-    ({"source": {"path": "p.csv", "user_id": "id", "format": "xls"}}, "source.format", "'csv' or 'parquet'"),
+    ({"source": {"path": "p.csv", "user_id": "id", "format": "xls"}}, "source.format", "'duckdb' or 'postgres'"),
     ({"source": None}, "source", "required"),
     ({"name": "../up"}, "name", "match pattern"),
     ({"name": ""}, "name", "match pattern"),
@@ -223,7 +262,7 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     ({"combination": {"method": "op-exact"}}, "combination", "method op-exact needs a reference"),
     ({"combination": {"method": "op", "reference": {"kind": "public"}}}, "combination.reference", "needs path exactly"),
     ({"combination": {"method": "op", "reference": {"kind": "truth", "path": "x"}}}, "combination", "needs path"),
-    ({"combination": {"method": "auem"}}, "", "must be one of sum, oc, oc+, op, op-exact, em"),
+    ({"combination": {"method": "auem"}}, "", "must be one of guarded, sum, oc, oc+, op, op-exact, em"),
     ({"combination": {"alpha": 0}}, "combination.alpha", "greater than 0"),
     ({"combination": {"alpha": 0.3}}, "combination.alpha", "less than or equal to 0.2"),
     ({"combination": {"steps": 0}}, "combination.steps", "greater than or equal to 1"),

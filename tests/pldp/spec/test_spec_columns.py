@@ -24,22 +24,32 @@ BINNED = {"name": "income", "kind": "binned", "edges": [0, 5, 10]}
 ROWS = {"path": "rows.csv"}
 
 SHARED: list[tuple[str, dict[str, Any], str, str]] = [
-    ("histograms", {"levels": {"column": "sex"}}, "attributes.sex", "levels.column"),
-    ("histograms", {"levels": {"column": "SEX"}}, "attributes.sex", "levels.column"),
+    ("histograms", {"levels": {"dependence": 1, "column": "sex"}}, "attributes.sex", "levels.column"),
+    ("histograms", {"levels": {"dependence": 1, "column": "SEX"}}, "attributes.sex", "levels.column"),
     (
         "histograms",
-        {"attributes": [{**HIV, "column": "test"}], "levels": {"column": "test"}},
+        {"attributes": [{**HIV, "column": "test"}], "levels": {"dependence": 1, "column": "test"}},
         "attributes.hiv",
         "levels.column",
     ),
     (
         "histograms",
-        {"levels": {"column": {"sex": "sex_level", "job": "sex"}}},
+        {"levels": {"dependence": 1, "column": {"sex": "sex_level", "job": "sex"}}},
         "attributes.sex",
         "levels.column.job",
     ),
-    ("histograms", {"attributes": [INCOME], "levels": {"column": "income"}}, "attributes.income", "levels.column"),
-    ("histograms", {"attributes": [BINNED], "levels": {"column": "income"}}, "attributes.income", "levels.column"),
+    (
+        "histograms",
+        {"attributes": [INCOME], "levels": {"dependence": 1, "column": "income"}},
+        "attributes.income",
+        "levels.column",
+    ),
+    (
+        "histograms",
+        {"attributes": [BINNED], "levels": {"dependence": 1, "column": "income"}},
+        "attributes.income",
+        "levels.column",
+    ),
     (
         "histograms",
         {"attributes": [INCOME], "numbers": {"tau": 2, "importance": {"income": "income"}}},
@@ -54,7 +64,7 @@ SHARED: list[tuple[str, dict[str, Any], str, str]] = [
                 {"name": "job", "values": ["a", "b"]},
                 {"name": "both", "kind": "crosstab", "of": ["hiv", "job"]},
             ],
-            "levels": {"column": "hiv"},
+            "levels": {"dependence": 1, "column": "hiv"},
         },
         "attributes.hiv",
         "levels.column",
@@ -97,7 +107,7 @@ def test_a_column_with_two_roles_is_refused(
 def test_the_exact_count_of_a_value_cannot_be_had_as_that_of_a_level(command: str, tmp_path: Path) -> None:
     """The attack: who "chooses" the level `positive` is everybody who is, and how many choose a level is public."""
     (tmp_path / "people.csv").write_text("id,hiv\n" + "".join(f"{i},negative\n" for i in range(100)))
-    levels = {"column": "hiv", "choices": {"positive": "1/2", "negative": 1}}
+    levels = {"dependence": 1, "column": "hiv", "choices": {"positive": "1/2", "negative": 1}}
     spec = written(tmp_path, "histograms", {"attributes": [HIV], "levels": levels})
     home = [] if command == "plan" else ["--home", str(tmp_path / "home")]
     done = CliRunner().invoke(app, [command, str(spec), *home])

@@ -12,16 +12,16 @@ INTERFACE = {
     "worst_epsilon:DOUBLE? protects?",
     "histograms": "release_id attribute value method postprocess frequency:DOUBLE standard_error:DOUBLE ci_low:DOUBLE "
     "ci_high:DOUBLE count:DOUBLE unbiased_frequency:DOUBLE n_reports:BIGINT reliable:BOOLEAN "
-    "unbiased_standard_error:DOUBLE?",
+    "unbiased_standard_error:DOUBLE? interval? dependence? bias_bound:DOUBLE?",
     "estimates": "release_id attribute value method frequency:DOUBLE standard_error:DOUBLE ci_low:DOUBLE "
-    "ci_high:DOUBLE n_reports:BIGINT is_answer:BOOLEAN",
+    "ci_high:DOUBLE n_reports:BIGINT is_answer:BOOLEAN interval? dependence? bias_bound:DOUBLE?",
     "level_estimates": "release_id attribute level value mechanism frequency:DOUBLE standard_error:DOUBLE "
     "n_reports:BIGINT",
     "level_shares": "release_id attribute? level share:DOUBLE standard_error:DOUBLE",
     "means": "release_id attribute method mean:DOUBLE standard_error:DOUBLE ci_low:DOUBLE ci_high:DOUBLE "
-    "n_reports:BIGINT lower:DOUBLE upper:DOUBLE",
+    "n_reports:BIGINT lower:DOUBLE upper:DOUBLE interval? dependence?",
     "quantiles": "release_id attribute probability:DOUBLE method quantile:DOUBLE standard_error:DOUBLE ci_low:DOUBLE "
-    "ci_high:DOUBLE n_reports:BIGINT",
+    "ci_high:DOUBLE n_reports:BIGINT dependence?",
     "bins": "release_id attribute bin_low:DOUBLE bin_high:DOUBLE method frequency:DOUBLE standard_error:DOUBLE "
     "n_reports:BIGINT",
     "aggregates": "release_id provider attribute total:DOUBLE standard_error:DOUBLE ci_low:DOUBLE ci_high:DOUBLE "
@@ -33,6 +33,7 @@ INTERFACE = {
     "budgets": "release_id attribute level unit mechanism nominal_epsilon:DOUBLE exact_epsilon:DOUBLE "
     "level_leak:DOUBLE? share:DOUBLE n_users:BIGINT? noise_own:DOUBLE? noise_other:DOUBLE? covariance_slope:DOUBLE? "
     "covariance_base:DOUBLE? provider?",
+    "doubts": "release_id attribute level? finding observed:DOUBLE bound:DOUBLE chance:DOUBLE withheld:BOOLEAN",
     "validations": "release_id gate sentence passed:BOOLEAN observed:DOUBLE bound:DOUBLE false_alarm:DOUBLE",
 }
 """What analysts rely on: tables and columns in order, their types (VARCHAR unless said), `?` where null may stand.

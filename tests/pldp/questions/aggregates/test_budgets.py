@@ -269,9 +269,9 @@ def test_weights_of_the_objective_follow_the_grid() -> None:
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        ([Fraction(0), Fraction(1)], r"budgets\[0\].a0 must be > 0 \(got 0\): .* left out"),
-        ([Fraction(1), Fraction(-1, 2)], r"budgets\[0\].a1 must be > 0 \(got -1/2\)"),
-        ([Fraction(1)], r"budgets\[0\] must hold one budget for each of the 2 attributes"),
+        ([Fraction(0), Fraction(1)], r"row 0, column a0: must be > 0: .* left out of the release \(got 0\)"),
+        ([Fraction(1), Fraction(-1, 2)], r"row 0, column a1: must be > 0: .* \(got -1/2\)"),
+        ([Fraction(1)], r"row 0: must hold one budget for each of the 2 attributes"),
     ],
 )
 def test_bad_budgets_are_refused(own: list[Fraction], message: str) -> None:
@@ -286,7 +286,7 @@ def test_other_bad_input_is_refused() -> None:
         with pytest.raises(ValueError, match=r"epsilon must be at least 2\^-40"):
             spend(cat, good, 0, MAE) if spend is allocate else equal_scaling(cat, good, 0)
     tiny = profile_ticks(cat, [[Fraction(1), Fraction(1, 10**11)]])
-    with pytest.raises(ValueError, match=r"budgets\[0\].a1 leaves less than 2\^-32"):
+    with pytest.raises(ValueError, match=r"row 0, column a1: leaves less than 2\^-32"):
         allocate(cat, tiny, 1 << 40, MAE)
     with pytest.raises(ValueError, match=r"leaves less than 2\^-32"):
         allocate(cat, good, 100, MAE)

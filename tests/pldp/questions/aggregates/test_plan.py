@@ -181,9 +181,9 @@ def test_an_epsilon_that_tells_nothing_names_its_provider(epsilon: str) -> None:
 @pytest.mark.parametrize(
     ("sections", "message"),
     [
-        ({"catalogue": {"path": "x", "format": "duckdb"}}, "go together"),
-        ({"catalogue": {"path": "x", "format": "parquet", "table": "t"}}, "go together"),
-        ({"catalogue": {"path": "x", "table": "t"}}, "go together"),
+        ({"catalogue": {"path": "x", "format": "duckdb"}}, "format duckdb needs table"),
+        ({"catalogue": {"path": "x", "format": "parquet", "table": "t"}}, "table needs a format that has tables"),
+        ({"catalogue": {"path": "x", "table": "t"}}, "table needs a format that has tables"),
         ({"profiles": {"open": 0}}, "greater than 0"),
         ({"profiles": {"open": {"drama": -1, "comedy": 1, "war": 1}}}, "greater than 0"),
         ({"profiles": {"open": {"drama": 1, "comedy": 1}}}, "there is none for war"),

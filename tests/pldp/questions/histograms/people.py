@@ -46,3 +46,9 @@ def vault(n_users: int, seed: int = 1) -> dict[str, NDArray[Any]]:
 def partial_to_value(rows: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """The same people, farmers hiding and everybody else careless: the choice of a level tells the value."""
     return {**rows, "level_0": np.where(rows["value_0"] == 0, 0, 2).astype(np.uint8)}
+
+
+def repeated(rows: dict[str, NDArray[Any]], attribute: int, size: int) -> NDArray[np.int64]:
+    """How many people hold each value at each level, (level, value)."""
+    place = rows["level_0"].astype(np.intp) * size + rows[f"value_{attribute}"]
+    return np.bincount(place, minlength=3 * size).reshape(3, size).astype(np.int64)

@@ -94,7 +94,7 @@ def test_hash_is_stable_and_sees_every_threshold() -> None:
         {"postprocess": "none"},
         {"intervals": {"confidence": 0.9}},
         {"gates": {"minimum_users": 2}},
-        {"levels": {"column": "level", "choices": {"high": "1/4", "mid": "1/2", "low": 1}}},
+        {"levels": {"dependence": 1, "column": "level", "choices": {"high": "1/4", "mid": "1/2", "low": 1}}},
     ],
 )
 def test_hash_sees_what_the_spec_changes(sections: dict[str, Any]) -> None:

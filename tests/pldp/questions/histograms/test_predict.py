@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pldp.estimate.combine import LINEAR_METHODS, combine_linear
+from pldp.estimate.combine import CLASSIC, combine_linear
 from pldp.estimate.inference import Recipe
 from pldp.estimate.simulate import whole_counts
 from pldp.questions.histograms.predict import (
@@ -25,7 +25,7 @@ def _summed(total: Fraction, n_users: int) -> dict[str, float]:
         method: sum(
             float(np.square(predict_linear(a, method, sizes, a.frequencies)).sum()) for a in paper_attributes(total)
         )
-        for method in LINEAR_METHODS
+        for method in CLASSIC
     }
 
 
@@ -59,14 +59,14 @@ def test_simulated_errors_agree_at_large_budgets(seed: int) -> None:
     # √(2/(5 R)) (five independent attributes, cells of one attribute at worst all alike), and ratios twice that.
     repeats = 4000
     rng = np.random.default_rng(seed)
-    simulated = dict.fromkeys(LINEAR_METHODS, 0.0)
+    simulated = dict.fromkeys(CLASSIC, 0.0)
     for attribute in paper_attributes(Fraction(60)):
         levels, truth = simulate(attribute, attribute.frequencies, 10_000, repeats, rng)
-        for method in LINEAR_METHODS:
+        for method in CLASSIC:
             error = combine_linear(method, levels).frequency - truth
             simulated[method] += float(np.mean(error**2, axis=0).sum())
     predicted = _summed(Fraction(60), 10_000)
-    for method in LINEAR_METHODS:
+    for method in CLASSIC:
         assert simulated[method] / predicted[method] == pytest.approx(1, abs=z_bound(3) * np.sqrt(0.4 / repeats))
     assert simulated["oc"] / simulated["sum"] - 1 == pytest.approx(0.50, abs=0.1)
     assert 1 - simulated["oc+"] / simulated["sum"] == pytest.approx(0.44, abs=0.04)
@@ -102,7 +102,7 @@ def test_level_costs() -> None:
     assert high.everyone > mid.everyone > low.everyone
 
 
-@pytest.mark.parametrize("method", LINEAR_METHODS)
+@pytest.mark.parametrize("method", CLASSIC)
 def test_simulated_and_linear_predictions_agree(method: str, seed: int) -> None:
     attribute, sizes = attribute_plan(5, Fraction(8)), np.array([1000, 2000, 3000])
     frequency = whole_counts(zipf(5), 6000) / 6000

@@ -78,7 +78,7 @@ def test_sheets_name_what_they_read_and_what_they_hold(make: Any) -> None:
 
 def test_attributes_may_have_levels_of_their_own() -> None:
     columns = {"job": "a", "sex": "b", "age": "c"}
-    plan = question(levels={"column": columns})
+    plan = question(levels={"dependence": 1, "column": columns})
     assert [plan.choice_field(i) for i in range(3)] == ["level_0", "level_1", "level_2"]
     rows = {**vault(500), "level_1": np.zeros(500, dtype=np.uint8), "level_2": np.full(500, 2, dtype=np.uint8)}
     result = Memory(plan).draw([rows], 1).result()
@@ -92,7 +92,7 @@ def test_attributes_may_have_levels_of_their_own() -> None:
 
 
 def hidden_levels() -> dict[str, Any]:
-    return {"visibility": "hidden", "epsilon_p": 1, "max_leak": 60}
+    return {"dependence": 1, "visibility": "hidden", "epsilon_p": 1, "max_leak": 60}
 
 
 def test_one_report_about_the_level_stands_beside_every_attribute() -> None:
@@ -183,8 +183,8 @@ def test_an_attribute_may_name_methods_of_its_own(seed: int) -> None:
     rows = {name: column for name, column in vault(3000).items() if name != "value_2"}
     good = released(plan, [rows], seed)
     estimates = good.tables["estimates"]
-    assert list(dict.fromkeys(where(estimates, "method", attribute="job"))) == ["em", "sum"]
-    assert list(dict.fromkeys(where(estimates, "method", attribute="sex"))) == ["oc", "oc+"]
+    assert list(dict.fromkeys(where(estimates, "method", attribute="job"))) == ["em", "sum", "oc+"]
+    assert list(dict.fromkeys(where(estimates, "method", attribute="sex"))) == ["oc", "oc+", "sum"]
     assert set(where(good.tables["histograms"], "method", attribute="job")) == {"em"}
     assert set(where(good.tables["histograms"], "method", attribute="sex")) == {"oc"}
     assert set(good.result.estimates["em"]) == {"job"}, "nobody computes what nobody named"
@@ -212,12 +212,12 @@ def test_a_method_with_a_reference_takes_it_or_does_without(seed: int) -> None:
     plan, rows = question(**sections), vault(3000)
     first = released(plan, [rows], seed)
     check_declared(first.tables)
-    assert set(first.tables["histograms"]["method"]) == {"oc+"}, "the first release of its name has none before it"
+    assert set(first.tables["histograms"]["method"]) == {"guarded"}, "the first release of its name has none before it"
     shares = plan.true_shares(reader([rows]))
     assert set(shares) == set(plan.shares())
     again = released(plan, [rows], seed, reference=shares)
     assert set(again.tables["histograms"]["method"]) == {"op"}
-    assert list(dict.fromkeys(again.tables["estimates"]["method"])) == ["op", "oc+"]
+    assert list(dict.fromkeys(again.tables["estimates"]["method"])) == ["op", "oc+", "sum"]
 
 
 def test_estimates_are_unbiased_through_all_stages_and_a_wrong_epsilon_is_caught(seed: int) -> None:
@@ -273,7 +273,7 @@ def test_hidden_levels_publish_nothing_by_level(seed: int) -> None:
     assert failed(plan, good) - {"unbiased"} == set()
     names = [gate.name for gate in plan.gates(good)]
     assert names == [
-        "level_leak", "level_told_once", "estimates_possible", "likelihood_climbed", "errors_usable",
+        "level_leak", "level_told_once", "estimates_possible", "errors_usable",
         "quantiles_usable", "domains_complete", "everyone_counted", "unbiased",
     ]  # fmt: skip
     assert plan.hidden is not None
@@ -363,7 +363,7 @@ def test_an_evaluation_stands_beside_the_truth(seed: int) -> None:
     plan, rows = question(**SEVERAL), vault(1500)
     good = released(plan, parts_of(rows, 700), seed)
     tables = plan.study(reader([rows]), good.truth, good.result, repeats(20, seed))
-    assert tables.keys() == {"cells", "methods", "numbers"}
+    assert tables.keys() == {"cells", "coverage", "methods", "numbers"}
     assert where(tables["cells"], "truth", attribute="job") == pytest.approx(
         np.bincount(rows["value_0"], minlength=5) / 1500
     )
@@ -378,3 +378,14 @@ def test_what_must_not_be_released_says_why() -> None:
     wrong = hidden(combination={"method": "auem", "also": ["emoa-paper"]}, mechanism="brr")
     assert wrong.refusal is not None
     assert "emoa-paper" in wrong.refusal
+
+
+def test_auto_names_the_post_processing_it_chose(seed: int) -> None:
+    for plan in (question(postprocess="auto"), hidden(postprocess="auto")):
+        good = released(plan, [vault(6000)], seed)
+        assert set(good.tables["histograms"]["postprocess"]) <= {"norm-sub", "norm-mul"}
+        plain = released(
+            plan.model_copy(update={"recipe": replace(plan.recipe, postprocess="none")}), [vault(6000)], seed
+        )
+        for column in ("ci_low", "ci_high", "unbiased_frequency"):
+            assert list(good.tables["histograms"][column]) == list(plain.tables["histograms"][column])

@@ -93,7 +93,7 @@ def mix_plan(mechanism: str = "auto") -> Histograms:
     return histograms(
         attributes=[{"name": "a", "values": values}],
         budget={"total": 3},
-        levels={"choices": MIX, "column": "level"},
+        levels={"dependence": 1, "choices": MIX, "column": "level"},
         mechanism=mechanism,
     )
 
@@ -144,7 +144,7 @@ def test_hidden_levels_take_one_protocol_an_attribute() -> None:
         assert len({level.mechanism for level in attribute.levels}) == 1
         assert len({level.protocol.report_bytes for level in attribute.levels}) == 1
     assert plan.hidden is not None
-    assert plan.recipe.method == "em"
+    assert plan.recipe.method == "auem"
     assert within(plan.hidden.protocol.worst_ratio, plan.hidden.budget)
     leak = plan.leak()
     assert leak is not None

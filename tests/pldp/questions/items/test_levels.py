@@ -72,8 +72,11 @@ def test_basket_levels_come_from_frequency() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: levels_from_scores(np.array([[1.0, np.nan]]), Scale.equal(0, 9, 3)), "missing for value number 1"),
-        (lambda: levels_from_scores(np.array([[1.0], [77.0]]), Scale.equal(0, 9, 3)), "row 1, value number 0"),
+        (lambda: levels_from_scores(np.array([[1.0, np.nan]]), Scale.equal(0, 9, 3)), "column 1: no score"),
+        (
+            lambda: levels_from_scores(np.array([[1.0], [77.0]]), Scale.equal(0, 9, 3)),
+            "row 1, column 0: a score must lie in",
+        ),
         (lambda: levels_from_scores(np.zeros((0, 2)), Scale.equal(0, 9, 3)), "not empty"),
         (lambda: Scale(3, 3, (3.0,)), "scores.range"),
         (lambda: Scale(0, 9, (5.0, 4.0)), "scores.cuts"),

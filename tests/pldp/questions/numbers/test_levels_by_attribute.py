@@ -25,7 +25,7 @@ def planned(columns: dict[str, str] | str, **more: Any) -> Plan:
         "source": {"path": "people.csv", "user_id": "id"},
         "attributes": [{"name": "job", "values": ["a", "b", "c"]}, *NUMBERS],
         "budget": {"total": 6},
-        "levels": {"column": columns},
+        "levels": {"dependence": 1, "column": columns},
         **more,
     }
     return make_plan(Spec.model_validate(spec))

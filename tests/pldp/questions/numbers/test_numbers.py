@@ -71,9 +71,12 @@ def numbers_of(**numbers: Any) -> Numbers:
         ({"numbers": {"share": 1}}, "less than 1"),
         ({"attributes": [AGE], "numbers": {"share": 0.5}}, "for specs that publish histograms too"),
         ({"attributes": [SEX], "numbers": {"tau": 1}}, "needs an attribute of kind: number"),
-        ({"levels": {"column": {"sex": "x"}}}, "every category, binned and numeric attribute, or one for all"),
         (
-            {"levels": {"column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}},
+            {"levels": {"dependence": 1, "column": {"sex": "x"}}},
+            "every category, binned and numeric attribute, or one for all",
+        ),
+        (
+            {"levels": {"dependence": 1, "column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}},
             "must be public where there are numbers",
         ),
     ],

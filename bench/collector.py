@@ -1,0 +1,72 @@
+"""How many messages a collector takes per second of one core, with every check and one sync per batch.
+
+`python -m bench collector`. CPU seconds of the collector's process alone, so a loaded machine does not matter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+from bench.common import Measure, publish
+
+MESSAGES = 20_000
+CONNECTIONS = 64
+REQUIRED = 2000.0
+"""Messages per CPU second."""
+
+
+def main() -> bool:
+    from tests.flows.test_collector import Service
+
+    with tempfile.TemporaryDirectory(prefix="pldp-bench-") as name:
+        service = Service(Path(name))
+        bodies = [service.message() for _ in range(MESSAGES)]
+        service.start()
+        try:
+            assert service.process is not None
+            before, began = _cpu(service.process.pid), time.perf_counter()
+            accepted = asyncio.run(_send(service.port, bodies))
+            wall, cpu = time.perf_counter() - began, _cpu(service.process.pid) - before
+            memory = _memory(service.process.pid)
+        finally:
+            service.stop(signal.SIGTERM)
+    measures = [
+        Measure("messages acknowledged", float(accepted), limit=float(MESSAGES)),
+        Measure("messages per CPU second of the collector", accepted / cpu, "/s", REQUIRED),
+        Measure("messages per second, wall", accepted / wall, "/s"),
+        Measure("memory after", memory, " MB", 300.0, "≤"),
+    ]
+    return publish("collector", f"Collector: {MESSAGES:,} messages over {CONNECTIONS} connections", measures)
+
+
+async def _send(port: int, bodies: list[bytes]) -> int:
+    waiting = iter(bodies)
+    accepted = 0
+
+    async def one() -> None:
+        nonlocal accepted
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for body in waiting:
+            writer.write(b"POST /reports HTTP/1.1\r\nHost: c\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+            await reader.readexactly(length)
+            accepted += head.startswith(b"HTTP/1.1 202")
+        writer.close()
+
+    await asyncio.gather(*(one() for _ in range(CONNECTIONS)))
+    return accepted
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _memory(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -1,0 +1,138 @@
+"""Running the collector: one process, loopback unless told otherwise, no access log."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from pldp.client.plan import Plan, read_plan
+from pldp.client.questions import Refused
+from pldp.errors import Outcome, SourceError
+from pldp.flows.collector import Collector, Limits, application
+from pldp.tasks.collector.closing import close_slot
+from pldp.tasks.collector.store import Store, database, opened, token_hash
+from pldp.tasks.drafts import commit
+from pldp.tasks.durable import make_folder
+from pldp.tasks.inbox import printable
+from pldp.tasks.specfile import SpecFile, resolve
+
+PLAN = "plan.signed"
+_HEAD_SECONDS = 10.0
+"""That the head of a request may take to arrive."""
+_CONNECTIONS = 2000
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """Hangs up on whoever does not get a request's head across in time: a slow one holds a connection and no more."""
+
+    _overdue: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._overdue = self.loop.call_later(_HEAD_SECONDS, transport.close)
+
+    def on_headers_complete(self) -> None:
+        self._settle()
+        super().on_headers_complete()
+
+    def on_message_begin(self) -> None:
+        self._settle()
+        self._overdue = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
+        super().on_message_begin()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._settle()
+        super().connection_lost(exc)
+
+    def _settle(self) -> None:
+        if self._overdue is not None:
+            self._overdue.cancel()
+            self._overdue = None
+
+
+def signed_plan(path: Path) -> tuple[Plan, bytes]:
+    """A plan as its own key signed it. Whose key that is, people check by the fingerprint they were given."""
+    try:
+        envelope = path.read_bytes()
+        return read_plan(envelope, _own_fingerprint(envelope)), envelope
+    except OSError as error:
+        rule = f"cannot be read ({error.strerror})"
+        raise SourceError(rule, Outcome.NOTHING_COLLECTED, file=printable(path)) from None
+    except (Refused, ValueError, IndexError) as error:
+        raise SourceError(
+            f"is no signed plan that can be answered ({error})",
+            Outcome.NOTHING_COLLECTED,
+            file=printable(path),
+            remedy="`pldp collect plan` writes one.",
+        ) from None
+
+
+def _own_fingerprint(envelope: bytes) -> str:
+    return hashlib.sha256(bytes.fromhex(envelope.split(b"\n", 1)[0].split(b" ")[3].decode())).hexdigest()
+
+
+def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -> None:
+    """Take messages until the process is told to end."""
+    plan, envelope = signed_plan(plan_path)
+    make_folder(folder)
+    commit(folder / PLAN, envelope, mode=0o644)
+    if (folder / PLAN).read_bytes() != envelope:
+        raise SourceError(
+            "holds messages to another plan, and a message answers one",
+            Outcome.NOTHING_COLLECTED,
+            file=printable(folder),
+            remedy="Name another folder.",
+        )
+    app = application(Collector(folder, plan, envelope, limits))
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        http=GuardedProtocol,
+        access_log=False,
+        log_level="error",
+        server_header=False,
+        date_header=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_keep_alive=5,
+        proxy_headers=False,
+    )
+
+
+def make_tokens(folder: Path, number: int) -> list[str]:
+    """One-time tokens; only their hashes are stored. From now on every message to this inbox needs one."""
+    tokens = [secrets.token_urlsafe(24) for _ in range(number)]
+    try:
+        store = Store(folder, database(folder, opened(folder)))
+    except BlockingIOError:
+        raise SourceError(
+            "a collector has it open",
+            Outcome.NOTHING_MADE,
+            file=printable(folder),
+            remedy="Stop it, make the tokens, and start it again.",
+        ) from None
+    with store:
+        store.add_tokens(token_hash(token) for token in tokens)
+    return tokens
+
+
+def settled(file: SpecFile, slot: str) -> Path | None:
+    """Of a spec whose source is an inbox: the folder of what came in until the slot; None of every other."""
+    if file.spec.source.inbox is None:
+        return None
+    folder = resolve(file.path, file.spec.source.inbox)
+    plan, _ = signed_plan(folder / PLAN)
+    if plan.document["release_plan"] != file.plan.sha256:
+        raise SourceError(
+            f"people answered the plan {plan.document['release_plan'][:12]}, and the spec's is {file.plan.sha256[:12]}",
+            Outcome.NOTHING_CLOSED,
+            file=printable(folder),
+            remedy="Release by the spec that the plan was made from.",
+        )
+    return close_slot(folder, slot, plan)

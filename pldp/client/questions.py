@@ -1,0 +1,229 @@
+"""The plan's attributes, which a person is asked, and its questions, which are reported on: read from the document."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from pldp.client.channels import Channel, Hidden, Histogram, NumberClass, Numbers
+from pldp.client.holdings import Bits, Law, OneValue, Sampled, Totals
+from pldp.client.numeric import MECHANISMS, Mechanism, encode
+from pldp.client.protocols import KRR, PROTOCOLS, Protocol
+
+LARGEST_TOTAL = 1 << 33
+"""Grid units of a total, up or down: larger ones count as this."""
+
+
+class Refused(Exception):
+    """A plan, an answer or a choice that this client will not go along with; the message is for the person."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """What a person is asked: one of declared values, a number, items that they hold, or a total."""
+
+    name: str
+    kind: str
+    """value, bins, number, items or total."""
+    values: tuple[str, ...] = ()
+    """Declared values, bins as text, or items."""
+    edges: tuple[float, ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+    label: str = ""
+    labels: Mapping[str, str] | None = None
+    size: int = 0
+    """Of values or bins."""
+    grid: Fraction = Fraction(1)
+    """Of totals: what one unit is."""
+
+    def encode(self, answer: Any) -> Any:
+        """An answer as the whole numbers that channels take; Refused where it is none that the plan allows.
+
+        A value is its place, items are their places, rising; a number of `bins` is its bin, an edge belonging to the
+        bin above; another number is a code; a total is a whole number of grid units.
+        """
+        if self.kind == "value":
+            if answer not in self.values:
+                raise Refused(f"{self.name}: the answer must be one of the plan's values")
+            return self.values.index(answer)
+        if self.kind == "items":
+            if not isinstance(answer, list | tuple | set | frozenset) or any(
+                item not in self.values for item in answer
+            ):
+                raise Refused(f"{self.name}: the answer must be a list of the plan's items")
+            return tuple(sorted({self.values.index(item) for item in answer}))
+        if isinstance(answer, bool) or not isinstance(answer, int | float) or not math.isfinite(answer):
+            raise Refused(f"{self.name}: the answer must be a finite number")
+        if self.kind == "bins":
+            return bisect_right(self.edges[1:-1], answer)
+        if self.kind == "number":
+            return encode(float(answer), self.low, self.high)
+        if answer != int(answer):
+            raise Refused(f"{self.name}: the answer must be a whole number of grid units")
+        return min(max(int(answer), -LARGEST_TOTAL), LARGEST_TOTAL)
+
+
+@dataclass(frozen=True)
+class Box:
+    """Where rows are collected: files of one shape."""
+
+    path: str
+    columns: tuple[tuple[str, str], ...]
+    """Names and types: u1 … u8, i8, or `u8 × m` for a list of m numbers."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A level or profile: what it spends, its channel, and where its rows go, one row each in turn.
+
+    A question on numbers sends several rows to its only box.
+    """
+
+    name: str
+    epsilon: Fraction
+    channel: Channel
+    boxes: tuple[Box, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is reported of one or more attributes, at the choice of the person."""
+
+    name: str
+    kind: str
+    """histogram, numbers, items or totals."""
+    attributes: tuple[Attribute, ...]
+    choices: Mapping[str, Choice]
+    group: str | None = None
+    """Where the level is hidden: questions of one group share one level, and one report about it."""
+    levels: KRR | None = None
+    """The channel of that report."""
+    important: tuple[int, ...] | None = None
+    """Of numbers: what matters, where the plan says so and nobody else does."""
+    asked: tuple[str, ...] = ()
+    """Of numbers: the attribute of each number that may be sampled."""
+    phase: int = 0
+    cap: int | None = None
+    """Of totals: how often an item counts at most; None where every occurrence is protected by itself."""
+
+    def missing(self, answers: Mapping[str, Any]) -> list[str]:
+        """The attributes that somebody left unanswered; the question is answered if there is none."""
+        return [one.name for one in self.attributes if answers.get(one.name) is None]
+
+    def encode(self, answers: Mapping[str, Any], importance: Mapping[str, int]) -> Any:
+        """Answers as the channel takes them."""
+        encoded = {one.name: one.encode(answers[one.name]) for one in self.attributes}
+        if self.kind == "histogram":
+            place = 0
+            for one in self.attributes:
+                place = place * one.size + encoded[one.name]
+            return place
+        if self.kind == "numbers":
+            weights = [_weight(name, importance.get(name, 0)) for name in self.asked]
+            return [encoded[name] for name in self.asked], self.important or weights
+        if self.kind == "items":
+            (held,) = encoded.values()
+            return (held,) if isinstance(held, int) else held
+        return [encoded[one.name] for one in self.attributes]
+
+    @property
+    def hidden(self) -> bool:
+        return self.group is not None
+
+
+def _weight(name: str, weight: int) -> int:
+    if isinstance(weight, bool):
+        return int(weight)
+    if not isinstance(weight, int) or not 0 <= weight <= 1_000_000:
+        raise Refused(f"{name}: importance must be true, false, or a whole number up to 1,000,000")
+    return weight
+
+
+def read_attribute(part: Mapping[str, Any]) -> Attribute:
+    kind, values = part["kind"], tuple(part.get("values", ()))
+    if kind not in ("value", "bins", "number", "items", "total"):
+        raise ValueError(f"unknown kind of attribute {kind}")
+    edges = tuple(float(edge) for edge in part.get("edges", ()))
+    return Attribute(
+        name=part["name"],
+        kind=kind,
+        values=values,
+        edges=edges,
+        low=float(part.get("low", 0.0)),
+        high=float(part.get("high", 1.0)),
+        label=part.get("label", part["name"]),
+        labels=part.get("labels"),
+        size=len(values),
+        grid=Fraction(part.get("grid", 1)),
+    )
+
+
+def read_question(part: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> Question:
+    hidden, important = part.get("hidden"), part.get("important")
+    levels = None if hidden is None else _protocol(hidden["channel"])
+    if levels is not None and not isinstance(levels, KRR):
+        raise ValueError("the level is reported by k-RR")
+    choices = {}
+    for one in part["choices"]:
+        boxes = tuple(Box(box["path"], tuple((name, kind) for name, kind in box["columns"])) for box in one["boxes"])
+        channel = read_channel(one["channel"], part, levels)
+        choices[one["name"]] = Choice(one["name"], Fraction(one["epsilon"]), channel, boxes)
+        if len(boxes) not in (1, channel.shape[0]):
+            raise ValueError("rows and boxes do not match")
+    return Question(
+        name=part["name"],
+        kind=part["kind"],
+        attributes=tuple(attributes[name] for name in part["attributes"]),
+        choices=choices,
+        group=None if hidden is None else hidden["group"],
+        levels=levels,
+        important=None if important is None else tuple(int(flag) for flag in important),
+        asked=tuple(part.get("asked", ())),
+        phase=int(part.get("phase", 0)),
+        cap=part.get("cap"),
+    )
+
+
+def read_channel(part: Mapping[str, Any], question: Mapping[str, Any], levels: KRR | None) -> Channel:
+    """A channel from its part of the document, in which every whole number is a decimal string."""
+    match part["mechanism"]:
+        case "numbers":
+            classes = (
+                NumberClass(int(one["units"]), tuple(_mechanism(each) for each in one["channels"]))
+                for one in part["classes"]
+            )
+            weighted = question.get("importance") == "weights"
+            return Numbers(int(part["sampled"]), int(part["units"]), tuple(classes), weighted)
+        case "bits":
+            return Bits(_numbers(part["keep_zero"]), _numbers(part["keep_one"]))
+        case "value":
+            return OneValue(_numbers(part["redraw"]), _numbers(part["mass"]))
+        case "sampled":
+            candidates = question.get("candidates")
+            sets = None if candidates is None else tuple(tuple(int(item) for item in one) for one in candidates)
+            return Sampled(int(part["n_values"]), int(part["length"]), _protocol(part["protocol"]), sets)
+        case "totals":
+            laws = [Law(_numbers(law["digits"]), int(law["tail"])) for law in question["laws"]]
+            return Totals(int(part["profile"]), tuple(tuple(laws[i] for i in _numbers(row)) for row in part["laws"]))
+    return Histogram(_protocol(part)) if levels is None else Hidden(_protocol(part), levels)
+
+
+def _protocol(part: Mapping[str, Any]) -> Protocol:
+    return PROTOCOLS[part["mechanism"]](**_parameters(part))
+
+
+def _mechanism(part: Mapping[str, Any]) -> Mechanism:
+    return MECHANISMS[part["mechanism"]](**_parameters(part))
+
+
+def _parameters(part: Mapping[str, Any]) -> dict[str, int]:
+    return {name: int(number) for name, number in part.items() if name != "mechanism"}
+
+
+def _numbers(part: Sequence[str]) -> tuple[int, ...]:
+    return tuple(int(number) for number in part)

@@ -1,0 +1,1 @@
+"""A release proves its channels and estimators before it is published: recomputed, recovered, rehearsed."""

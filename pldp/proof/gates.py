@@ -1,0 +1,74 @@
+"""The gates of a release about itself: probabilities recomputed, a known truth recovered, channels rehearsed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from pldp.channels.randomness import Keystream
+from pldp.proof.provable import Compared
+from pldp.proof.trial import FROM, MOST_CELLS, Trial
+from pldp.questions.gate import REHEARSED, Between, Gate, tails
+
+if TYPE_CHECKING:
+    from pldp.questions.question import Question
+
+EXACT = 1e-9
+
+
+def proof(questions: Sequence[Question], stream: Keystream) -> tuple[Gate, ...]:
+    """Of the plan and the code alone: nobody's reports are looked at, and no privacy is spent."""
+    return (
+        _equal(
+            "channels_recomputed",
+            "Every channel has the probabilities that its budget gives by other code, to a relative 1e-9",
+            (one for question in questions for one in question.recomputed()),
+        ),
+        _equal(
+            "truth_recovered",
+            "Expected counts of made-up people with known answers come back as those answers, through the same "
+            "estimators and tables, to 1e-9",
+            (one for question in questions for one in question.recovered()),
+        ),
+        rehearsal(list(_trials(questions, stream))),
+    )
+
+
+def _equal(name: str, sentence: str, compared: Iterable[Compared]) -> Gate:
+    """Its sentence says what a budget leaves to double precision where that is more."""
+    known = list(compared)
+    off, slack = [one.off for one in known], max((one.slack for one in known), default=0.0)
+    blur = f", or to the {slack:.1g} that a budget so small leaves to double precision" if slack > EXACT else ""
+    return Gate(
+        name,
+        f"{sentence}{blur}.",
+        {"off": off},
+        (Between("off", high=EXACT),),
+        observed=max(off, default=float("inf")),
+        bound=EXACT,
+    )
+
+
+def _trials(questions: Sequence[Question], stream: Keystream) -> Iterable[Trial]:
+    """What cannot be counted at all is as far from its law as can be."""
+    for question in questions:
+        try:
+            yield from question.rehearsed(stream, MOST_CELLS // len(questions))
+        except ValueError:
+            yield Trial.of(f"{question.kind}: reports that the plan cannot make", 0.0, 0, [(1.0, 0.0, 0.0, 0.0, 0.0)])
+
+
+def rehearsal(trials: Sequence[Trial]) -> Gate:
+    """Its sentence says what deviation of ε so many people show; channels below ε = 0.5 show less."""
+    known = [trial.visible for trial in trials if trial.epsilon >= FROM]
+    seen = [visible for visible in known if visible <= 1]
+    told = f"; an ε that is {max(seen):.1%} off is caught 99 times in 100" if seen else ""
+    blind = len(trials) - len(seen)
+    told += f" on {len(seen)} of {len(trials)} channels" if seen and blind else " on every channel" if seen else ""
+    return tails(
+        "channels_rehearsed",
+        f"Reports of {sum(trial.people for trial in trials):,} made-up people, drawn and counted by the same code and "
+        f"kept nowhere, are as the budgets promise{told}.",
+        [trial.tail for trial in trials],
+        REHEARSED,
+    )

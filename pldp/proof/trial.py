@@ -1,0 +1,78 @@
+"""What made-up people come to: sums over their reports, beside what ε promises of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pldp.channels.protocol import Floats
+
+OFF = 0.1
+"""The share by which ε is wrong in what a rehearsal must see."""
+FROM = 0.5
+"""The ε from which on it must; smaller ones are rehearsed by as many people as this one."""
+MOST = 1 << 20
+"""People made up for one channel at most: beyond ε of about 8 hardly any report errs, and 10 % are not seen."""
+MOST_CELLS = 1 << 28
+"""People × values that all rehearsals of a release may take together: about a third of a second."""
+REACH = 9.7
+"""Standard errors between two laws that can be told apart: 7.0 by Bernstein's bound at the least false alarm that a
+release's channels share, 2.7 to be caught 99 times in 100."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Sums over made-up people through one channel: each of independent terms, with a mean, a variance and the most
+    that one term is away from its own mean, all as ε promises them. `shift` is what the nearer of two ε that are 10 %
+    off would add to each mean."""
+
+    channel: str
+    epsilon: float
+    people: int
+    observed: Floats
+    mean: Floats
+    variance: Floats
+    largest: Floats
+    shift: Floats
+
+    @classmethod
+    def of(cls, channel: str, epsilon: float, people: int, sums: Sequence[tuple[Any, ...]]) -> Trial:
+        """From tuples of what was observed, mean, variance, largest term and shift, numbers or arrays of one length."""
+        columns = [np.concatenate([np.broadcast_arrays(*map(np.atleast_1d, one))[i] for one in sums]) for i in range(5)]
+        observed, mean, variance, largest, shift = (column.astype(np.float64) for column in columns)
+        return cls(channel, epsilon, people, observed, mean, variance, largest, shift)
+
+    @cached_property
+    def tail(self) -> float:
+        """Bound on the probability that any of the sums lies as far from its mean (Bernstein, times their number)."""
+        away = np.abs(self.observed - self.mean)
+        rounding = 1e-9 * np.maximum(np.abs(self.mean), 1)
+        away = np.where(away <= rounding, 0, away)
+        scale = 2 * (self.variance + self.largest * away / 3)
+        exponent = np.divide(away**2, scale, out=np.where(away > 0, np.inf, 0.0), where=scale > 0)
+        return float(min(1.0, 2 * away.size * np.exp(-exponent.max(initial=0.0))))
+
+    @cached_property
+    def visible(self) -> float:
+        """The relative deviation of ε that so many people show 99 times in 100, by the sum that tells most."""
+        needed = REACH * np.sqrt(self.variance + self.largest * self.shift / 3)
+        told = np.divide(self.shift, needed, out=np.zeros_like(needed), where=needed > 0)
+        sharpest = float(np.max(told, initial=0.0))
+        return OFF / sharpest if sharpest else np.inf
+
+
+def people_needed(variance: float, shift: float, largest: float, cells: int) -> int:
+    """How many show a shift of one term's mean; `cells` is what one of them takes, `MOST_CELLS` what may be taken."""
+    told = shift > 1e-12 * largest  # what does not move tells nothing, however many are asked
+    wanted = REACH**2 * (variance + largest * shift / 3) / shift**2 if told else MOST
+    return int(max(256, min(wanted, MOST, MOST_CELLS // max(cells, 1))))
+
+
+def shifted(means: Sequence[float]) -> float:
+    """The smaller of the two changes of a mean, from those at 0.9 ε, at ε and at 1.1 ε."""
+    low, at, high = means
+    return min(abs(low - at), abs(high - at))

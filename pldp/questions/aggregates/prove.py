@@ -1,0 +1,129 @@
+"""Aggregates prove their noise and totals: see docs/methods.md, section 17."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pldp.channels.protocol import Floats
+from pldp.channels.randomness import Keystream
+from pldp.proof.laws import FLOOR
+from pldp.proof.provable import Compared, MadeUp, NoReports, counted
+from pldp.proof.trial import OFF, REACH, Trial
+from pldp.questions.aggregates.budgets import TICK_BITS
+from pldp.questions.aggregates.noise import TwoSidedGeometric
+from pldp.questions.aggregates.reports import report_numbers, true_aggregates
+from pldp.questions.aggregates.totals import Sums
+
+if TYPE_CHECKING:
+    from pldp.questions.aggregates.plan import ProviderPlan
+    from pldp.questions.aggregates.question import Aggregates
+
+COARSE = 2.0**-11
+"""What rounding spends down to 12 significant bits may give away."""
+_FEW = 4
+"""Profiles that are rehearsed by as many people as one; more share what they have."""
+
+
+def spends(plan: Aggregates, provider: ProviderPlan) -> Floats:
+    """x of a grid unit, profile × attribute."""
+    return np.array([[ticks / 2.0**TICK_BITS for ticks in one.ticks] for one in provider.services])
+
+
+def recomputed(plan: Aggregates) -> Iterator[Compared]:
+    """Coins give the two-sided geometric law of e^−x, and the x of a profile spend what they may: the provider's ε on
+    some item, or each attribute's own budget (multiupp Eq. 4 and 5, Theorem 2)."""
+    slack = COARSE if plan.coarse else 2.0**-20
+    rows = np.array(plan.rows, dtype=np.float64)
+    for law in plan.laws:
+        unit = law.ticks / 2.0**TICK_BITS
+        size, variance = _moments(unit)
+        noise = TwoSidedGeometric(law.digits, law.tail)
+        ratios = noise.mean_size / size, noise.variance / variance
+        yield Compared.between(f"noise of {unit:.6g}", ratios, 1.0, FLOOR / unit)  # coins are thresholds too
+    for provider in plan.providers:
+        x = spends(plan, provider)
+        budgets = np.array([[float(budget) for budget in profile.budgets] for profile in plan.profiles])
+        spent = (x @ rows.T).max(axis=1) / float(provider.epsilon)
+        full = (x * rows.max(axis=0) / budgets).min(axis=1)
+        # Every spend is rounded down to whole ticks, of which a tiny one has few.
+        step = max(rows.sum(axis=1).max() / float(provider.epsilon), (rows.max(axis=0) / budgets).max()) / 2**TICK_BITS
+        apart = np.maximum(np.abs(np.maximum(spent, full) - 1) - slack - step, 0)
+        over = np.maximum(spent, (x * rows.max(axis=0) / budgets).max(axis=1)) - 1
+        yield Compared(f"spends towards {provider.name}", float(max(apart.max(), over.max(), 0.0)), float(step))
+
+
+def _moments(x: float) -> tuple[float, float]:
+    """E|Z| = 1/sinh x and Var Z = 1/(2 sinh²(x/2)), in forms that do not overflow."""
+    beta = math.exp(-x)
+    rest = -math.expm1(-x)
+    return 2 * beta / (rest * (1 + beta)), 2 * beta / rest**2
+
+
+def recovered(plan: Aggregates) -> Iterator[Compared]:
+    """Noise has mean zero, so expected sums are the totals; errors follow from the law computed again."""
+    users = np.arange(1, len(plan.profiles) + 1, dtype=np.int64) * 1000
+    units = np.arange(1, len(plan.attributes) + 1, dtype=np.int64) * 10_007
+    grid = np.array([float(step) for step in plan.grid])
+    tallies = {sheet.path: Sums(units, users) for sheet in plan.sheets()}
+    method = plan.methods[0]
+    result = plan.conclude(tallies, {method: plan.combine(method, tallies, NoReports())})
+    rows = plan.tables(result)["aggregates"]
+    names, attributes = np.asarray(rows["provider"]), list(rows["attribute"])
+    order = np.array([plan.attributes.index(attribute) for attribute in attributes])
+    total, error = (np.asarray(rows[column], dtype=np.float64) for column in ("total", "standard_error"))
+    for provider in plan.providers:
+        mine = names == provider.name
+        variance = np.vectorize(lambda x: _moments(x)[1])(spends(plan, provider))
+        expected = np.sqrt(users @ variance) * grid
+        yield Compared.between(f"totals towards {provider.name}", total[mine], (units * grid)[order[mine]])
+        yield Compared.between(f"errors towards {provider.name}", error[mine] / expected[order[mine]], 1.0)
+
+
+def rehearsed(plan: Aggregates, stream: Keystream, cells: int) -> Iterator[Trial]:
+    """The noise of people with known aggregates: how large it is tells the spend. Sums tell little of it, so reports
+    are looked at too; that they add up to the tally is one of the sums."""
+    each = int(1.2 * REACH**2 * 3 / (OFF / (1 + OFF)) ** 2)
+    d, profiles = len(plan.attributes), len(plan.profiles)
+    most = cells // (16 * d * len(plan.providers))
+    n = max(min(each * min(profiles, _FEW), most), 256)
+    who = np.resize(np.arange(profiles), n)
+    for sheet, provider in zip(plan.sheets(), plan.providers, strict=True):
+        columns: dict[str, Any] = {name: (np.arange(n) + i) % 7 for i, name in enumerate(plan.vault_fields)}
+        columns[plan.choice_field] = who
+        reports, tally = counted(plan, sheet, MadeUp(columns), stream)
+        drawn = report_numbers(plan, reports)
+        noise = drawn - true_aggregates(plan, columns)
+        x = spends(plan, provider)
+        size, square, length = _scaled(x)
+        sums: list[tuple[Any, ...]] = [
+            (tally.reports, drawn.sum(axis=0), 0.0, 0.0, 0.0),
+            (tally.users, np.bincount(who, minlength=profiles), 0.0, 0.0, 0.0),
+            (tally.reports - true_aggregates(plan, columns).sum(axis=0), 0.0, *_sum_of(x, who), 0.0),
+        ]
+        relative = np.abs(noise) / size[who]
+        moves = OFF / (1 + OFF)
+        sums.append((relative.sum(axis=0), n, square[who].sum(axis=0), 3 * length.max(axis=0), n * moves))
+        if profiles <= _FEW * 4:
+            for profile in range(profiles):
+                mine = who == profile
+                sums.append(
+                    (relative[mine].sum(axis=0), mine.sum(), mine.sum() * square[profile], 3 * length[profile], 0.0)
+                )
+        yield Trial.of(f"noise towards {provider.name}", float(provider.epsilon), n, sums)
+
+
+def _sum_of(x: Floats, who: Any) -> tuple[Floats, Floats]:
+    """Variance of summed noise, and three lengths of it: E|Z|^m is at most m!/2 · E Z² · (1 − e^−x)^−(m−2)."""
+    variance = np.vectorize(lambda one: _moments(one)[1])(x)
+    return variance[who].sum(axis=0), (3 / -np.expm1(-x)).max(axis=0)
+
+
+def _scaled(x: Floats) -> tuple[Floats, Floats, Floats]:
+    """E|Z|, and of |Z|/E|Z| the mean square and the length in Bernstein's condition on its moments."""
+    moments = np.vectorize(_moments)(x)
+    size, variance = (np.asarray(one) for one in moments)
+    return size, variance / size**2, 1 / (-np.expm1(-x) * size)

@@ -1,0 +1,55 @@
+"""The collection plan of a release: what clients need to draw by, and nothing else. See docs/wire.md.
+
+The document's bytes are what is hashed and signed, so they are made here once and never again from the same content.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from pldp.client.plan import FORMAT, VERSION
+from pldp.questions.plan import Plan
+
+
+def collection_plan(
+    plan: Plan, spec: Any, *, period: str, issued: datetime, expires: datetime, adapted: bytes | None = None
+) -> bytes:
+    """The document for one period; `adapted` makes it that of the second phase, whose people were not asked before."""
+    parts = [question.asked(spec, adapted) for question in plan.questions]
+    attributes = [attribute for part in parts for attribute in part.attributes]
+    questions = [question for part in parts for question in part.questions]
+    for named, what in ((attributes, "attributes"), (questions, "questions")):
+        names = [one["name"] for one in named]
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"name: two {what} of a collection plan are called {twice!r}; rename one of them")
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": plan.name,
+        "period": period,
+        "issued": _instant(issued),
+        "expires": _instant(expires),
+        "release_plan": plan.sha256,
+        "title": spec.title or plan.name,
+        "description": spec.description or "",
+        "attributes": attributes,
+        "questions": questions,
+    }
+    return _written(content).encode()
+
+
+def _written(content: dict[str, Any]) -> str:
+    """JSON with a line for each attribute and question, so that two plans can be compared."""
+    lines = []
+    for key, part in content.items():
+        entries = [json.dumps(one, ensure_ascii=False) for one in part] if isinstance(part, list) else []
+        text = "[\n" + ",\n".join(entries) + "\n]" if entries else json.dumps(part, ensure_ascii=False)
+        lines.append(f"{json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _instant(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,160 @@
+"""Histograms prove their channels and estimators: see docs/methods.md, section 17."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pldp.channels.protocol import Counts, Floats, Values
+from pldp.channels.randomness import Keystream
+from pldp.estimate.combine import LINEAR_METHODS
+from pldp.estimate.simulate import whole_counts
+from pldp.proof.laws import ROUNDING, support_law
+from pldp.proof.provable import Compared, MadeUp, NoReports, counted
+from pldp.proof.support import compare_support, people_for, support_trial
+from pldp.proof.trial import OFF, Trial, shifted
+from pldp.questions.histograms.reports import HistogramTally
+from pldp.questions.question import Sheet
+
+if TYPE_CHECKING:
+    from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
+    from pldp.questions.histograms.question import Histograms
+
+MADE_UP = 1_000_000
+"""People behind expected tallies: enough that no estimator takes them for few."""
+HIDDEN_METHODS = ("auem", "self-calibrated", "sum")
+
+
+def recomputed(plan: Histograms) -> Iterator[Compared]:
+    for attribute in plan.attributes:
+        for level in attribute.levels:
+            yield compare_support(f"{attribute.name} at {level.level}", level.protocol, float(level.budget))
+    if plan.hidden is not None:
+        yield compare_support("the level", plan.hidden.protocol, float(plan.hidden.budget))
+
+
+def recovered(plan: Histograms) -> Iterator[Compared]:
+    """By every method that is linear in the tallies, or a ratio of such; likelihoods and `op` have them beside."""
+    known = LINEAR_METHODS if plan.hidden is None else HIDDEN_METHODS
+    asked = [method for method in plan.methods if method in known] or [known[0] if plan.hidden else "oc+"]
+    # Post-processing comes after the unbiased column, which is looked at here.
+    attributes = tuple(a.model_copy(update={"methods": tuple(asked), "probabilities": ()}) for a in plan.attributes)
+    recipe = replace(plan.recipe, method=asked[0], postprocess="none")
+    linear = plan.model_copy(update={"attributes": attributes, "recipe": recipe})
+    tallies = {path: _expected(linear, *place) for path, place in linear.places.items()}
+    estimates = {method: linear.combine(method, tallies, NoReports()) for method in asked}
+    for method in asked:
+        first = {method: estimates[method]}
+        alone = linear.model_copy(
+            update={
+                "attributes": tuple(a.model_copy(update={"methods": (method,)}) for a in attributes),
+                "recipe": replace(recipe, method=method),
+            }
+        )
+        rows = alone.tables(alone.conclude(tallies, first))["histograms"]
+        names, shares = np.asarray(rows["attribute"]), np.asarray(rows["unbiased_frequency"], dtype=np.float64)
+        for attribute in plan.attributes:
+            mine = shares[names == attribute.name]
+            yield Compared.between(f"{attribute.name} by {method}", mine, _truth(attribute), _slack(plan, attribute))
+
+
+def _slack(plan: Histograms, attribute: AttributePlan) -> float:
+    """Estimates divide by p − q, and those of hidden levels by that of the level's report too."""
+    smallest = min(level.protocol.gap for level in attribute.levels)
+    told = 1.0 if plan.hidden is None else plan.hidden.protocol.gap
+    return ROUNDING / (smallest * told) if len(attribute.values) > 1 else 0.0
+
+
+def _truth(attribute: AttributePlan) -> Floats:
+    """Skewed, every value another share: k-RR leaves a uniform one where it is."""
+    parts = 1 / np.arange(1, len(attribute.values) + 1)
+    return parts / parts.sum()
+
+
+def _sizes(plan: Histograms) -> Counts:
+    return whole_counts(np.arange(1, len(plan.levels) + 1) / 1.0, MADE_UP)
+
+
+def _expected(plan: Histograms, attribute: int, level: int | None) -> HistogramTally:
+    """What the reports add up to on average, by laws computed again; not whole numbers."""
+    truth, sizes = _truth(plan.attributes[attribute]), _sizes(plan)
+    laws = [support_law(one.protocol, float(one.budget)) for one in plan.attributes[attribute].levels]
+    chances = np.array([law.q + truth * law.gap for law in laws])
+    if level is not None:
+        return HistogramTally(sizes[level : level + 1], chances[level : level + 1] * sizes[level])
+    if plan.hidden is None:
+        raise ValueError("a sheet without a level is one of hidden levels")
+    told = support_law(plan.hidden.protocol, float(plan.hidden.budget))
+    say = np.full((len(laws), len(laws)), told.q) + told.gap * np.eye(len(laws))
+    told_by, support = sizes @ say, say.T @ (sizes[:, None] * chances)
+    return HistogramTally(told_by, support)  # type: ignore[arg-type]
+
+
+def rehearsed(plan: Histograms, stream: Keystream, cells: int) -> Iterator[Trial]:
+    channels = sum(len(attribute.levels) for attribute in plan.attributes)
+    for sheet in plan.sheets():
+        number, level = plan.places[sheet.path]
+        attribute = plan.attributes[number]
+        if level is not None:
+            yield _public(plan, sheet, attribute, level, stream, cells // channels)
+        elif plan.hidden is not None:
+            yield from _hidden(plan, plan.hidden, sheet, attribute, stream, cells // channels)
+
+
+def _public(
+    plan: Histograms, sheet: Sheet, attribute: AttributePlan, level: int, stream: Keystream, cells: int
+) -> Trial:
+    at = attribute.levels[level]
+
+    def count(values: Values) -> Counts:
+        people = MadeUp({sheet.fields[0]: values})
+        support: Counts = counted(plan, sheet, people, stream)[1].support[0]
+        return support
+
+    return support_trial(f"{attribute.name} at {at.level}", float(at.budget), at.protocol, count, stream, cells)
+
+
+def _hidden(
+    plan: Histograms, hidden: HiddenPlan, sheet: Sheet, attribute: AttributePlan, stream: Keystream, cells: int
+) -> Iterator[Trial]:
+    """Everybody's level is known here, so the reports of a level can be looked at alone, and those about it too."""
+    told = np.zeros((len(attribute.levels), len(attribute.levels)), dtype=np.int64)
+    for code, at in enumerate(attribute.levels):
+
+        def count(values: Values, code: int = code) -> Counts:
+            levels = np.full(values.size, code, dtype=np.uint16)
+            tally = counted(plan, sheet, MadeUp({sheet.fields[0]: values, sheet.fields[1]: levels}), stream)[1]
+            told[code] += tally.n
+            support: Counts = tally.support.sum(axis=0)
+            return support
+
+        channel = f"{attribute.name} at hidden {at.level}"
+        yield support_trial(channel, float(at.budget), at.protocol, count, stream, cells)
+    more = people_for(hidden.protocol, float(hidden.budget), cells) - int(told.sum())
+    for code in range(len(attribute.levels) if more > 0 else 0):
+        size = -(-more // len(attribute.levels))
+        levels, values = (np.full(size, position, dtype=np.uint16) for position in (code, 0))
+        people = MadeUp({sheet.fields[0]: values, sheet.fields[1]: levels})
+        told[code] += counted(plan, sheet, people, stream)[1].n
+    yield _about_levels(hidden, attribute, told)
+
+
+def _about_levels(hidden: HiddenPlan, attribute: AttributePlan, told: Counts) -> Trial:
+    epsilon = float(hidden.budget)
+    below, law, above = (support_law(hidden.protocol, epsilon * factor) for factor in (1 - OFF, 1, 1 + OFF))
+    people, own = told.sum(axis=1), np.diag(told)
+    n = int(people.sum())
+    chance = np.where(np.eye(len(told), dtype=np.bool_), law.p, law.q)
+    moves = n * shifted([below.p, law.p, above.p])
+    return Trial.of(
+        f"the level beside {attribute.name}",
+        epsilon,
+        n,
+        [
+            (float(own.sum()), n * law.p, n * law.p * (1 - law.p), 1.0, moves),
+            (told.ravel(), (people[:, None] * chance).ravel(), (people[:, None] * chance * (1 - chance)).ravel(), 1, 0),
+        ],
+    )

@@ -1,0 +1,182 @@
+"""Item sets prove their channels and supports: see docs/methods.md, section 17."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pldp.channels.exact import SCALE
+from pldp.channels.protocol import Floats
+from pldp.channels.randomness import Keystream
+from pldp.proof.laws import ROUNDING, off, support_law
+from pldp.proof.provable import Compared, NoReports
+from pldp.proof.support import compare_support
+from pldp.proof.trial import Trial
+from pldp.questions.items.allocation import TICKS
+from pldp.questions.items.levels import ZERO_SHARE, level_budgets
+from pldp.questions.items.reports import ItemsTally, read_candidates
+from pldp.questions.items.rowchannels import Bits, OneValue, Phase, Sampled
+from pldp.questions.items.transactions import Itemsets
+
+if TYPE_CHECKING:
+    from pldp.questions.items.plan import ItemLevel
+    from pldp.questions.items.question import Items
+
+MADE_UP = 10**12
+"""People behind expected counts: sets are counted in whole numbers, whose rounding must not be seen."""
+
+
+def phase_epsilon(phase: Phase, epsilon: float) -> float:
+    """What the protocol may spend on one of ℓ places: k-RR reports support one value, which sampling hides."""
+    return math.log1p(phase.length * math.expm1(min(epsilon, 700.0))) if phase.mechanism == "krr" else epsilon
+
+
+def recomputed(plan: Items) -> Iterator[Compared]:
+    for level in plan.levels:
+        yield from _again(level.channel, plan, level)
+
+
+def _again(channel: Bits | OneValue | Sampled, plan: Items, level: ItemLevel) -> Iterator[Compared]:
+    match channel:
+        case Bits():
+            return _bits_again(channel, plan, level)
+        case OneValue():
+            return _values_again(channel, plan, level)
+        case Sampled():
+            return _sampled_again(channel, level)
+
+
+def _bits_again(channel: Bits, plan: Items, level: ItemLevel) -> Iterator[Compared]:
+    zero, one = (np.array(keep, dtype=object) / SCALE for keep in (channel.keep_zero, channel.keep_one))
+    if plan.protocol == "aprr" and plan.sensitivity is not None and plan.n_sensitivities is not None:
+        own = [level_budgets(plan.n_sensitivities, level.budget)[each] for each in plan.sensitivity]
+        split = float(ZERO_SHARE)
+        keeps = [
+            [1.0 if e is None else 1 / (1 + math.exp(-float(e) * part)) for e in own] for part in (split, 1 - split)
+        ]
+        yield Compared(f"items at {level.level}", off(np.array([zero, one], dtype=float), np.array(keeps)))
+        return
+    # The odds of both bits, which a symmetric channel has alike, spend the row's bound: no less, unless every item is
+    # at what its sensitivity is promised.
+    odds = sum(_log_odds(keep) for keep in channel.keep_one)
+    promised = plan.promises(level)
+    wanted = float(level.budget) if promised is None else min(float(level.budget), float(sum(promised)))
+    apart = np.abs((zero - one).astype(float)).max()
+    spent = abs(odds / wanted - 1) if wanted < 30 else 0.0
+    yield Compared.between(f"items at {level.level}", [spent, float(apart)], 0.0, 4 * len(zero) / TICKS / wanted)
+
+
+def _log_odds(keep: int) -> float:
+    return math.log1p((2 * keep - SCALE) / (SCALE - keep)) if keep < SCALE else math.inf
+
+
+def _values_again(channel: OneValue, plan: Items, level: ItemLevel) -> Iterator[Compared]:
+    """The matrix again from chances; its worst log ratio of a pair over the pair's bound, which is to be one."""
+    matrix = value_matrix(channel)
+    yield Compared(f"values at {level.level}", float(np.abs(matrix - channel.kernel.matrix).max()))
+    promised = plan.promises(level)
+    own = np.array([float(each) for each in promised or (level.budget,) * len(matrix)])
+    with np.errstate(divide="ignore"):
+        worst = np.array([(np.log(row) - np.log(matrix)).max(axis=1) for row in matrix])
+    bounds = np.minimum.outer(own, own)
+    np.fill_diagonal(bounds, np.inf)
+    if plan.protocol == "bounded":
+        over = max(0.0, float((worst / bounds).max()) - 1)
+        yield Compared.between(f"pairs of values at {level.level}", over, 0.0, ROUNDING / float(own.min()))
+
+
+def value_matrix(channel: OneValue) -> Floats:
+    redraw = np.array([each / SCALE for each in channel.redraw])
+    mass = np.array([each / sum(channel.mass) for each in channel.mass])
+    return np.asarray(np.diag(1 - redraw) + np.outer(redraw, mass))
+
+
+def _sampled_again(channel: Sampled, level: ItemLevel) -> Iterator[Compared]:
+    for phase, what in zip(channel.asked, ("items", "sets"), strict=False):
+        epsilon = phase_epsilon(phase, float(level.budget))
+        yield compare_support(f"sampled {what} at {level.level}", phase.sampling.protocol, epsilon)
+
+
+class _Expected(NoReports):
+    """Expected counts of sets among reports of bits, if items are held independently."""
+
+    def __init__(self, plan: Items, adapted: bytes | None) -> None:
+        self._plan, self.adapted = plan, adapted
+
+    def ask(self, method: str, arrays: Itemsets) -> Any:
+        columns = [
+            MADE_UP * _bit_chances(level, supports(self._plan))[arrays].prod(axis=1) for level in self._plan.levels
+        ]
+        return np.stack(columns, axis=1)
+
+
+def _bit_chances(level: ItemLevel, held: Floats) -> Floats:
+    channel = level.channel
+    if not isinstance(channel, Bits):
+        raise ValueError("only reports of bits hold sets")
+    zero, one = (np.array([each / SCALE for each in keep]) for keep in (channel.keep_zero, channel.keep_one))
+    return np.asarray(held * one + (1 - held) * (1 - zero))
+
+
+def supports(plan: Items) -> Floats:
+    """A made-up population's: skewed; of single values they sum to one."""
+    parts = 1 / np.arange(1, len(plan.items) + 1)
+    return np.asarray(parts / parts.sum() if plan.holds == "one" else 0.8 * parts)
+
+
+def recovered(plan: Items) -> Iterator[Compared]:
+    """Every item and every longer set that mining keeps; sets are held as often as independent items would be."""
+    held = supports(plan)
+    adapted = None
+    tallies: dict[str, ItemsTally] = {}
+    for phase in range(plan.phases):
+        if phase:
+            adapted = plan.adapt(tallies)
+        for path, (own_phase, level) in plan.places.items():
+            if own_phase == phase:
+                counts = expected_counts(plan, plan.levels[level], phase, held, adapted)
+                tallies[path] = ItemsTally(MADE_UP, counts)  # type: ignore[arg-type]
+    mined = plan.combine(plan.methods[0], tallies, _Expected(plan, adapted))
+    rows = plan.tables(plan.conclude(tallies, {plan.methods[0]: mined}))["itemsets"]
+    position = {name: place for place, name in enumerate(plan.items)}
+    truth = [np.prod([held[position[item]] for item in items]) for items in rows["items"]]
+    slack = max(_slack(level, max(map(len, rows["items"]), default=1)) for level in plan.levels)
+    yield Compared.between("supports of item sets", rows["support"], truth, slack)
+
+
+def _slack(level: ItemLevel, length: int) -> float:
+    """What is lost where sets of this length are told from reports: whole counts of bits, which are inverted one by
+    one, and doubles."""
+    match level.channel:
+        case Bits(keep_zero=zero, keep_one=one):
+            gap = min((a + b - SCALE) / SCALE for a, b in zip(zero, one, strict=True))
+            return float(1 / MADE_UP / gap**length)
+        case OneValue(kernel=kernel):
+            return float(ROUNDING * np.abs(kernel.inverse).max())
+        case Sampled(asked=asked):
+            return float(max(ROUNDING * phase.length / phase.sampling.protocol.gap for phase in asked))
+
+
+def expected_counts(plan: Items, level: ItemLevel, phase: int, held: Floats, adapted: bytes | None) -> Floats:
+    channel = level.channel
+    if isinstance(channel, Bits):
+        return MADE_UP * _bit_chances(level, held)
+    if isinstance(channel, OneValue):
+        return np.asarray(MADE_UP * (held @ value_matrix(channel)))
+    asked = channel.asked[phase]
+    protocol = asked.sampling.protocol
+    law = support_law(protocol, phase_epsilon(asked, float(level.budget)))
+    share: Floats = np.zeros(protocol.domain_size)
+    values = [held] if not phase else [held[sets].prod(axis=1) for sets in read_candidates(adapted)]
+    there = np.concatenate(values) if values else np.zeros(0)
+    share[: there.size] = there / asked.length
+    return np.asarray(MADE_UP * (law.q + law.gap * share))
+
+
+def rehearsed(plan: Items, stream: Keystream, cells: int) -> Iterator[Trial]:
+    from pldp.questions.items.rehearse import rehearse
+
+    return rehearse(plan, stream, cells)

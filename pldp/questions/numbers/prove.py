@@ -1,0 +1,116 @@
+"""Numbers prove their mechanisms and means: see docs/methods.md, section 17."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pldp.channels.numeric.laplace import Laplace
+from pldp.channels.numeric.mechanism import Tally
+from pldp.channels.numeric.window import Window
+from pldp.channels.randomness import Keystream
+from pldp.proof.laws import off
+from pldp.proof.numeric import blur, numeric_law, steps, window_chances, window_gap
+from pldp.proof.provable import Compared
+from pldp.proof.trial import Trial
+from pldp.questions.numbers.estimate import FALLBACK, NumbersResult, estimate_means, users_of
+from pldp.questions.numbers.plan import MEAN
+from pldp.questions.numbers.reports import NumberCounts
+
+if TYPE_CHECKING:
+    from pldp.questions.numbers.question import Numbers
+
+PLACES = ((1.0, 8), (-1.0, 8), (0.5, 1))
+"""Where made-up people stand in [−1, 1], and how many parts of them: means tell most of ε at the bounds."""
+EACH = 720_720
+"""Expected reports of every question and class."""
+
+
+def recomputed(plan: Numbers) -> Iterator[Compared]:
+    for name, epsilon, mechanism in _channels(plan):
+        if isinstance(mechanism, Window):
+            chances = mechanism.inside, mechanism.outside, mechanism.inside - mechanism.outside
+            shape = mechanism.bits, mechanism.window, epsilon
+            again = np.array([*window_chances(*shape), window_gap(*shape)])
+            yield Compared(name, off(np.array(chances, dtype=np.float64), again, steps(mechanism)))
+        else:
+            apart = [_unbiased(mechanism, epsilon, x) for x, _ in PLACES]
+            yield Compared.between(name, apart, 0.0, 2 * blur(mechanism, epsilon))
+
+
+def _unbiased(mechanism: Any, epsilon: float, x: float) -> float:
+    """How far its scales are from making E y = x, and its gain and base from E y², under the law computed again."""
+    if isinstance(mechanism, Laplace):
+        # Its length is whole, so its ε lies below the stated one by up to a step, and by no more.
+        exact = (1 << mechanism.bits + 10) / mechanism.length
+        if not 0 <= epsilon / exact - 1 <= 2 / mechanism.length:
+            return abs(epsilon / exact - 1)
+        epsilon = exact
+    law = numeric_law(mechanism, epsilon, x)
+    scales = [float(scale) for scale in mechanism.scales]
+    mean = sum(scale * part.mean for scale, part in zip(scales, law, strict=True))
+    square = sum(scale**2 * part.square for scale, part in zip(scales, law, strict=True))
+    told = float(mechanism.gain) * x * x + float(mechanism.base)
+    return max(abs(mean - x), abs(square / told - 1))
+
+
+def _channels(plan: Numbers) -> Iterator[tuple[str, float, Any]]:
+    """Every mechanism that is different from the others, with its ε."""
+    seen: set[tuple[Any, ...]] = set()
+    for level in plan.levels:
+        for one in level.classes:
+            for used in one.mechanisms:
+                key = (one.budget, used.mechanism, *used.parameters.values())
+                if key not in seen:
+                    seen.add(key)
+                    yield f"{used.mechanism} at {level.level}", float(one.budget), used.realised
+
+
+def recovered(plan: Numbers) -> Iterator[Compared]:
+    """Means by the plan's estimator and by the one it falls back to. Quantiles are a likelihood's: their channels are
+    compared, and the numbers of their reports rehearsed."""
+    truth = dict(enumerate(np.linspace(-0.75, 0.5, len(plan.questions)).tolist()))
+    counts = [_expected(plan, level, truth) for level in range(len(plan.levels))]
+    for method in dict.fromkeys((plan.estimator, FALLBACK)):
+        means = estimate_means(plan, counts, plan.recipe, method)
+        rows = plan.tables(NumbersResult(tuple(counts), users_of(plan, counts), means, ()))["means"]
+        published = dict(zip(rows["attribute"], rows["mean"], strict=True))
+        for i, question in enumerate(plan.questions):
+            if question.kind == MEAN:
+                there = (published[question.attribute] - question.lower) / question.bounds.half_width - 1
+                yield Compared.between(f"{question.attribute} by {method}", there, truth[i], _blur(plan, i))
+
+
+def _blur(plan: Numbers, asked: int) -> float:
+    used = ((one.mechanisms[asked].realised, float(one.budget)) for level in plan.levels for one in level.classes)
+    return max(blur(mechanism, epsilon) for mechanism, epsilon in used)
+
+
+def _expected(plan: Numbers, level: int, truth: dict[int, float]) -> NumberCounts:
+    means: dict[tuple[int, int], Tally] = {}
+    for number, one in enumerate(plan.levels[level].classes):
+        for i, used in enumerate(one.mechanisms):
+            if plan.questions[i].kind != MEAN:
+                continue
+            # Half of the people stand at each bound of the grid around the truth: both on the grid of any mechanism.
+            ends = [numeric_law(used.realised, float(one.budget), x) for x in (-1.0, 1.0)]
+            high = EACH * (truth[i] + 1) / 2
+            sizes = (EACH - high, high)
+            columns = [
+                tuple(
+                    sum(n * getattr(law[scale], part) for n, law in zip(sizes, ends, strict=True))
+                    for scale in range(len(ends[0]))
+                )
+                for part in ("chance", "mean", "square")
+            ]
+            means[i, number] = Tally(*columns)
+    groups = len(plan.questions) * len(plan.levels[level].classes)
+    return NumberCounts(groups * EACH, 0, means, {})
+
+
+def rehearsed(plan: Numbers, stream: Keystream, cells: int) -> Iterator[Trial]:
+    from pldp.questions.numbers.rehearse import rehearse
+
+    return rehearse(plan, stream, cells)

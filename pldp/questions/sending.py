@@ -1,0 +1,63 @@
+"""What a question knows of reports that clients send: the part of its interface that only they need."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pldp.questions.doubts import Doubt, repeated
+from pldp.questions.parts import Evidence, Rows
+from pldp.questions.rows import without
+from pldp.spec.fields import Frozen
+
+if TYPE_CHECKING:
+    from pldp.questions.question import Columns, Sheet
+
+
+class Sending(Frozen):
+    """The plan's side of what clients send: what honest reports can look like, and what speaks against them."""
+
+    @abstractmethod
+    def sheets(self) -> tuple[Sheet, ...]: ...
+
+    @abstractmethod
+    def collision(self, sheet: Sheet) -> float:
+        """Bound on the chance that two honest reports of a sheet are equal."""
+
+    def likeliest(self, sheet: Sheet) -> tuple[float, float]:
+        """Bounds on the probability of the likeliest honest report of a sheet, and on the worst ratio; 1 is none."""
+        return 1.0, 1.0
+
+    def subject(self, sheet: Sheet) -> str:
+        """What the reports of a sheet are about, as doubts name it."""
+        return sheet.labels[0]
+
+    @property
+    def several_rows(self) -> bool:
+        """Whether a person sends several rows of a sheet, so that a file of them is taken whole or not at all."""
+        return False
+
+    def whole(self, sheet: Sheet, tally: Any) -> bool:
+        """Whether a file with this tally holds the reports of whole people."""
+        return True
+
+    def report_weights(self, sheet: Sheet, reports: Columns) -> NDArray[np.int64]:
+        """How many reports support 0, 1, 2 … values, additive; empty where that tells nothing about honesty."""
+        return np.empty(0, dtype=np.int64)
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """All that doubts can be about."""
+        return tuple(dict.fromkeys(self.subject(sheet) for sheet in self.sheets()))
+
+    def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
+        """What speaks against reports that clients sent, with this false alarm."""
+        return tuple(repeated(self, evidence, alpha))
+
+    def withhold(self, tables: Mapping[str, Rows], withheld: Collection[str]) -> dict[str, Rows]:
+        """The tables without the rows about these."""
+        return {name: without(rows, "attribute", withheld) for name, rows in tables.items()}

@@ -1,0 +1,151 @@
+"""The spec of a release that asks the same people questions of several kinds (`questions:`). See docs/spec.md.
+
+Every entry is what a spec of its kind says, without what is said once for the whole release. People are the same where
+their user id is: a person's rows of all tables stand in one partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from pldp.page.wording import Description, Label, Wording
+from pldp.questions.aggregates.spec import AggregatesSpec
+from pldp.questions.items.spec import ItemsSpec
+from pldp.spec.fields import Model, Name, Text
+from pldp.spec.levels import ExpectedUsers
+from pldp.spec.release import Combination, Gates, Retention, Spec
+from pldp.spec.runner import Runner
+from pldp.spec.schedule import Schedule
+
+PEOPLE = "histograms"
+SEVERAL = "several"
+ONCE = ("name", "title", "description", "gates", "retention", "schedule", "runner")
+"""What the release says, and no entry."""
+
+
+class Sent(Model):
+    """A folder of reports that clients perturbed, of all questions."""
+
+    reports: Text
+
+
+def _kind(value: Any) -> str:
+    kind = value.get("kind", PEOPLE) if isinstance(value, dict) else getattr(value, "kind", PEOPLE)
+    return kind if isinstance(kind, str) else ""
+
+
+Entry = Annotated[
+    Annotated[Spec, Tag(PEOPLE)] | Annotated[ItemsSpec, Tag("items")] | Annotated[AggregatesSpec, Tag("aggregates")],
+    Discriminator(_kind, "kind", "kind must be histograms, items or aggregates"),
+]
+
+
+class SeveralSpec(Model):
+    """At most one entry of a kind. A table of people, where there is one, says who takes part."""
+
+    kind: Annotated[Literal["several"], Field(exclude=True)] = "several"
+    name: Name
+    title: Label = None
+    description: Description = None
+    sent: Annotated[Sent | None, Field(alias="source", exclude=True)] = None
+    questions: Annotated[tuple[Entry, ...], Field(min_length=2)]
+    expected: ExpectedUsers = ExpectedUsers()
+    gates: Gates = Gates()
+    retention: Retention = Retention()
+    schedule: Schedule | None = None
+    runner: Annotated[Runner, Field(exclude=True)] = Runner()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _said_once(cls, content: Any) -> Any:
+        """Every entry as a spec of its own."""
+        entries = content.get("questions") if isinstance(content, dict) else None
+        if not isinstance(entries, list | tuple) or not all(isinstance(entry, dict) for entry in entries):
+            return content
+        return {**content, "questions": [_whole(content, entry) for entry in entries]}
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        kinds = [entry.kind for entry in self.questions]
+        if len(set(kinds)) != len(kinds):
+            raise ValueError("questions must be of different kinds: what a kind publishes stands in tables of its own")
+        if any(entry.source.remote for entry in self.questions):
+            raise ValueError(
+                "questions: rows of a database server are read by a spec of one kind only, whose one export is its "
+                "snapshot. Export the tables to Parquet files"
+            )
+        people = self.people
+        if people is not None and people.source.one_row_per_user:
+            raise ValueError(
+                "questions: a table of people needs source.user_id beside other tables: rows of one person are brought "
+                "together by it"
+            )
+        return self
+
+    @property
+    def people(self) -> Spec | None:
+        """The entry about a table of people, if there is one."""
+        return next((entry for entry in self.questions if isinstance(entry, Spec)), None)
+
+    @property
+    def source(self) -> Any:
+        """Where the first entry's rows lie, or everybody's reports."""
+        return self.questions[0].source
+
+    @property
+    def users(self) -> None:
+        return None
+
+    @property
+    def combination(self) -> Combination | None:
+        return None if self.people is None else self.people.combination
+
+    def files(self) -> list[str]:
+        """Everything whose content makes another release; the first entry's source first."""
+        return list(dict.fromkeys(path for entry in self.questions for path in entry.files()))
+
+    def public_tables(self) -> dict[str, Any]:
+        """Files that the plan follows from, by the field that names them: a field is of one kind."""
+        return {field: table for entry in self.questions for field, table in entry.public_tables().items()}
+
+    @property
+    def refusal(self) -> str | None:
+        return next((reason for entry in self.questions if (reason := entry.refusal) is not None), None)
+
+    @property
+    def wording(self) -> Wording:
+        """What it says for readers alone."""
+        parts = [entry.wording for entry in self.questions]
+        attributes = {name: label for part in parts for name, label in part.attributes.items()}
+        values = {name: labels for part in parts for name, labels in part.values.items()}
+        return Wording(self.title, self.description, attributes, values)
+
+
+def entries_of(spec: Any) -> tuple[Any, ...]:
+    """A spec's entries; one of a single kind is its own."""
+    return spec.questions if isinstance(spec, SeveralSpec) else (spec,)
+
+
+def _whole(content: Mapping[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
+    return dict(_keys(content, entry))
+
+
+def _keys(content: Mapping[str, Any], entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """ValueError where an entry says what the release says."""
+    for key, value in entry.items():
+        if key in ONCE:
+            raise ValueError(f"questions: {key} is said once, at the top, for all questions")
+        yield key, value
+    yield from ((key, content[key]) for key in ("name", "gates", "retention") if key in content)
+    if "expected" in content and isinstance(content["expected"], dict):
+        own = entry.get("expected", {})
+        if isinstance(own, dict) and "users" in own:
+            raise ValueError("questions: expected.users is said once, at the top, for all questions")
+        yield "expected", {**(own if isinstance(own, dict) else {}), **content["expected"]}
+    if "source" in content:
+        if "source" in entry:
+            raise ValueError("questions: an entry takes no source where clients' reports of all questions are it")
+        yield "source", content["source"]

@@ -1,2 +1,0 @@
--- grain: that of items
-INSERT INTO items SELECT unnest($names::VARCHAR[]), 0

@@ -1,2 +1,0 @@
--- grain: one declared item
-CREATE TABLE items (name VARCHAR, position BIGINT)

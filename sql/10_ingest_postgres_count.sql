@@ -1,0 +1,2 @@
+-- grain: one row: how many rows a table of a PostgreSQL server has
+SELECT count(*) FROM {table}

@@ -1,2 +1,0 @@
--- grain: one row: how many users there are
-SELECT count(*) FROM people

@@ -1,0 +1,2 @@
+-- grain: one setting: a commit is on disk when it returns
+PRAGMA synchronous = FULL

@@ -1,0 +1,2 @@
+-- grain: one setting: what is deleted is overwritten
+PRAGMA secure_delete = ON

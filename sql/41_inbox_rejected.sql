@@ -1,0 +1,2 @@
+-- grain: one reason
+CREATE TABLE IF NOT EXISTS rejected (reason TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID

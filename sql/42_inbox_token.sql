@@ -1,0 +1,2 @@
+-- grain: one token
+INSERT OR IGNORE INTO tokens VALUES (?)

@@ -1,0 +1,2 @@
+-- grain: one reason
+INSERT INTO rejected VALUES (?, ?) ON CONFLICT (reason) DO UPDATE SET n = n + excluded.n

@@ -1,0 +1,2 @@
+-- grain: one token
+DELETE FROM tokens WHERE hash = ?

@@ -1,0 +1,2 @@
+-- grain: one message, in the order of random ids
+SELECT content FROM messages ORDER BY id

@@ -1,0 +1,2 @@
+-- grain: one reason
+SELECT reason, n FROM rejected

@@ -1,0 +1,2 @@
+-- grain: one token that nobody has used
+SELECT hash FROM tokens

@@ -1,0 +1,2 @@
+-- grain: one setting: the log is written back and emptied
+PRAGMA wal_checkpoint(TRUNCATE)

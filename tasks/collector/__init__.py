@@ -1,0 +1,1 @@
+"""The inbox of people's messages: what a collector keeps, and how a slot is closed."""

@@ -1,0 +1,63 @@
+"""Hand out: the signed collection plan of a spec, into a file that anybody may read."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+from pldp.client.plan import Plan, read_plan
+from pldp.errors import Outcome, SourceError, SpecError
+from pldp.questions.collection import collection_plan
+from pldp.tasks.durable import sync_folder
+from pldp.tasks.inbox import printable
+from pldp.tasks.signing import fingerprint, sign_plan
+from pldp.tasks.specfile import SpecFile
+
+
+def write_plan(
+    file: SpecFile,
+    key: Path,
+    to: Path,
+    *,
+    period: str,
+    issued: datetime,
+    expires: datetime,
+    adapted: bytes | None = None,
+) -> Plan:
+    """The plan as a client reads it back from the file. A file that is there is refused: its hash stays what it was."""
+    if file.plan.perturbed_by != "clients":
+        raise SpecError(
+            "must be what clients send, as its plan is for them: the plan of a source.path is drawn by "
+            "whoever holds the vault",
+            Outcome.NOTHING_WRITTEN,
+            file=file.path,
+            field="source",
+            remedy="Set source.reports.",
+        )
+    file.refuse_release()
+    try:
+        body = collection_plan(file.plan, file.spec, period=period, issued=issued, expires=expires, adapted=adapted)
+    except ValueError as error:
+        raise SpecError.broken(error, Outcome.NOTHING_WRITTEN, file=file.path) from None
+    envelope = sign_plan(body, key)
+    plan = read_plan(envelope, fingerprint(key), issued)
+    try:
+        descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    except FileExistsError:
+        raise SourceError(
+            "is there already, and people may have answered it",
+            Outcome.NOTHING_WRITTEN,
+            file=printable(to),
+            remedy="Name another file.",
+        ) from None
+    except OSError as error:
+        raise SourceError(
+            f"cannot be written ({os.strerror(error.errno or 0)})", Outcome.NOTHING_WRITTEN, file=printable(to)
+        ) from None
+    with os.fdopen(descriptor, "wb") as handle:
+        handle.write(envelope)
+        handle.flush()
+        os.fsync(handle.fileno())
+    sync_folder(to.absolute().parent)
+    return plan

@@ -1,0 +1,234 @@
+"""The collector as a process: what it acknowledges is on disk, whatever strangers and signals do to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from pldp.client import Memory, Person, read_plan
+from pldp.client.plan import Plan
+from pldp.tasks.collector.closing import close_slot
+from pldp.tasks.collector.store import Store, database, token_hash
+from tests.flows.conftest import Pldp
+from tests.people import write_spec
+
+SECTIONS: dict[str, Any] = {"source": {"inbox": "inbox"}, "levels": {"dependence": 1}}
+
+
+def free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])
+
+
+class Service:
+    """A collector in a process of its own."""
+
+    def __init__(self, folder: Path, **sections: Any) -> None:
+        self.folder, self.process = folder, None
+        self.spec = write_spec(folder, **SECTIONS, **sections)
+        for arguments in (["keys", "key.pem"], ["plan", str(self.spec), "--key", "key.pem", "--out", "plan.signed"]):
+            subprocess.run([sys.executable, "-m", "pldp.flows.cli", "collect", *arguments], cwd=folder, check=True,
+                           capture_output=True)  # fmt: skip
+        self.envelope = (folder / "plan.signed").read_bytes()
+        self.plan = self._plan()
+
+    process: subprocess.Popen[bytes] | None
+
+    def _plan(self) -> Plan:
+        from pldp.tasks.signing import fingerprint
+
+        return read_plan(self.envelope, fingerprint(self.folder / "key.pem"))
+
+    @property
+    def inbox(self) -> Path:
+        return self.folder / "inbox"
+
+    def start(self) -> None:
+        self.port = free_port()
+        arguments = ["collect", "serve", "plan.signed", "--home", "inbox", "--port", str(self.port)]
+        log = (self.folder / "log").open("ab")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "pldp.flows.cli", *arguments], cwd=self.folder, stdout=log, stderr=log
+        )
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            try:
+                if httpx.get(f"{self.url}/health").status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.05)
+        raise AssertionError((self.folder / "log").read_text())
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self, sign: int = signal.SIGTERM) -> None:
+        if self.process is not None:
+            self.process.send_signal(sign)
+            self.process.wait(30)
+            self.process = None
+
+    def message(self, meal: str = "x", **more: Any) -> bytes:
+        question = next(iter(self.plan.questions.values()))
+        attribute = self.plan.document["attributes"][0]
+        return Person(self.plan, Memory()).answer(
+            {attribute["name"]: attribute["values"][0]}, next(iter(question.choices)), **more
+        )
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    found = Service(tmp_path)
+    found.start()
+    yield found
+    found.stop(signal.SIGKILL)
+
+
+@pytest.fixture
+def slow(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--slow"))
+
+
+def stored(service: Service) -> int:
+    with Store(service.inbox, database(service.inbox, 0)) as store:
+        return len(list(store.contents()))
+
+
+def test_messages_are_kept_once_and_refused_with_a_reason(service: Service) -> None:
+    body = service.message()
+    with httpx.Client(base_url=service.url) as client:
+        answers = [client.post("/reports", content=one) for one in (body, body, body.replace(b'"id":"', b'"id":"0'))]
+        assert [one.status_code for one in answers] == [202, 200, 422]
+        assert [one.json().get("status") for one in answers] == ["stored", "repeated", "rejected"]
+        assert answers[2].json()["reason"] == "id"
+        changed = json.loads(service.message())
+        changed["id"] = json.loads(body)["id"]
+        assert client.post("/reports", content=json.dumps(changed)).status_code in (200, 409)
+        assert client.post("/reports", content=b"x" * (1 << 17)).status_code == 413
+        assert client.get("/plan").content == service.envelope
+        assert client.get("/reports").status_code == 405
+        assert client.get("/metrics").json()["stored"] == 0, "in tens"
+        page = client.get("/")
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+    service.stop()
+    assert stored(service) == 1
+    assert (service.folder / "log").read_bytes() == b""
+
+
+def test_junk_of_every_sort_gets_an_answer_without_a_traceback(service: Service, slow: bool) -> None:
+    rng, good = np.random.default_rng(42), service.message()
+    with httpx.Client(base_url=service.url) as client:
+        for _ in range(100_000 if slow else 500):
+            body = bytearray(good)
+            for _ in range(rng.integers(1, 7)):
+                body[int(rng.integers(len(body)))] = int(rng.integers(256))
+            answer = client.post("/reports", content=bytes(body[: int(rng.integers(1, len(body) + 1))]))
+            assert answer.status_code in (200, 202, 409, 422), answer.text
+            assert "Traceback" not in answer.text
+    assert (service.folder / "log").read_bytes() == b""
+
+
+def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, slow: bool) -> None:
+    """Clients send, and send again what was not acknowledged, to a collector that is killed over and over."""
+    service = Service(tmp_path)
+    acknowledged: set[str] = set()
+    tried: set[str] = set()
+    rng = np.random.default_rng(7)
+
+    async def send(seconds: float) -> None:
+        async with httpx.AsyncClient(base_url=service.url) as client:
+            until = time.monotonic() + seconds
+
+            async def one() -> None:
+                while time.monotonic() < until:
+                    body = service.message()
+                    name = json.loads(body)["id"]
+                    tried.add(name)
+                    try:
+                        for _ in range(rng.integers(1, 3)):  # some send twice
+                            if (await client.post("/reports", content=body)).status_code in (200, 202):
+                                acknowledged.add(name)
+                    except httpx.TransportError:
+                        return
+
+            await asyncio.gather(*(one() for _ in range(8)))
+
+    for _ in range(50 if slow else 3):
+        service.start()
+        process = service.process
+        assert process is not None
+
+        async def killed(pid: int = process.pid) -> None:
+            sending = asyncio.create_task(send(3))
+            await asyncio.sleep(rng.uniform(0.2, 0.8))
+            os.kill(pid, signal.SIGKILL)
+            await sending
+
+        asyncio.run(killed())
+        service.stop(signal.SIGKILL)
+    with Store(service.inbox, database(service.inbox, 0)) as store:
+        kept = {row[0].hex() for row in store.connection.execute("SELECT id FROM messages")}
+    assert len(acknowledged) > 20
+    assert acknowledged <= kept <= tried
+
+
+def test_a_slow_one_holds_up_nobody(service: Service) -> None:
+    with socket.create_connection(("127.0.0.1", service.port)) as slow_one:
+        slow_one.sendall(b"POST /reports HTTP/1.1\r\nHost: x\r\n")
+        assert httpx.post(f"{service.url}/reports", content=service.message()).status_code == 202
+        slow_one.settimeout(20)
+        assert slow_one.recv(100) == b"", "it is hung up on"
+
+
+def test_tokens_are_for_one_message_each(tmp_path: Path) -> None:
+    service = Service(tmp_path)
+    made = subprocess.run(
+        [sys.executable, "-m", "pldp.flows.cli", "collect", "tokens", "3", "--home", "inbox"],
+        cwd=tmp_path, check=True, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+    assert len(set(made)) == 3
+    service.start()
+    try:
+        without, first, again = service.message(), service.message(token=made[0]), service.message(token=made[0])
+        codes = [httpx.post(f"{service.url}/reports", content=one).status_code for one in (without, first, again)]
+        assert codes == [403, 202, 403]
+    finally:
+        service.stop()
+    left = b"".join(path.read_bytes() for path in service.inbox.rglob("*") if path.is_file())
+    assert not any(token.encode() in left for token in made)
+    assert token_hash(made[0]) not in left
+
+
+@pytest.mark.usefixtures("server")
+def test_a_release_closes_the_inbox_and_late_messages_go_to_the_next(service: Service, pldp: Pldp) -> None:
+    with httpx.Client(base_url=service.url) as client:
+        for _ in range(40):
+            people = Person(service.plan, Memory())
+            answers = {a["name"]: a["values"][0] for a in service.plan.document["attributes"]}
+            level = list(next(iter(service.plan.questions.values())).choices)[_ % 3]
+            assert client.post("/reports", content=people.answer(answers, level)).status_code == 202
+        said = pldp("release", service.spec, "--home", service.folder / "home", "--slot", "one", "--json")
+        assert said.code == 0, said.err
+        assert json.loads(said.out)["n_users"] == 40
+        until = time.monotonic() + 10
+        while (code := client.post("/reports", content=service.message()).status_code) == 503:
+            assert time.monotonic() < until
+        assert code == 202
+    service.stop()
+    closed = close_slot(service.inbox, "two", service.plan)
+    assert json.loads((closed / "received.json").read_text())["people"] == 1

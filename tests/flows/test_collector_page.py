@@ -1,0 +1,94 @@
+"""The page in real Chromium: answers stay in it, whatever is looked at of what leaves."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pldp.client import check_message
+from pldp.client.message import Accepted
+from tests.flows.browser import CHROMIUM, Page, browser
+from tests.flows.test_collector import Service
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+MEAL = "marmalade-and-quince"
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    attributes = [
+        {"name": "meal", "label": "What did you eat?", "values": ["soup", MEAL, "pasta"]},
+        {"name": "age", "kind": "binned", "edges": [0, 30, 60, 120], "label": "Your age"},
+    ]
+    found = Service(tmp_path, attributes=attributes, title="Lunch")
+    found.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Page]:
+    (tmp_path / "browser").mkdir()
+    with browser(tmp_path / "browser") as tab:
+        yield tab
+
+
+def until(page: Page, expression: str) -> None:
+    end = time.monotonic() + 30
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, (expression, page.evaluate("document.body.innerText"), page.complaints)
+        time.sleep(0.05)
+
+
+def answer(page: Page, service: Service) -> None:
+    page.visit(f"{service.url}/#fingerprint={service.plan.fingerprint}")
+    until(page, "!document.getElementById('form').hidden")
+    page.evaluate(f"document.querySelector('input[value={json.dumps(MEAL)}]').click()")
+    page.evaluate("document.querySelector('input[type=number]').value = '41'")
+    page.evaluate("document.querySelector('#form button').click()")
+    until(page, "!document.getElementById('review').hidden")
+
+
+def test_every_byte_that_leaves_is_the_message_that_was_shown(service: Service, page: Page) -> None:
+    answer(page, service)
+    assert page.bodies == [], "nothing has left before it is shown"
+    shown = page.evaluate("document.getElementById('message').textContent")
+    page.evaluate("document.getElementById('send').click()")
+    until(page, "!document.getElementById('receipt').hidden")
+    assert page.bodies == [shown]
+    assert MEAL not in shown
+    assert "41" not in json.dumps([report["choice"] for report in json.loads(shown)["reports"].values()])
+    assert isinstance(check_message(service.plan, shown.encode()), Accepted)
+    assert all(url.startswith((service.url, "blob:")) for url in page.requests), "it talks to nobody else"
+    assert not any(MEAL in url for url in page.requests)
+    assert page.complaints == []
+    number = page.evaluate("document.getElementById('number').textContent")
+    assert number == json.loads(shown)["id"]
+    page.visit(f"{service.url}/?again#fingerprint={service.plan.fingerprint}")
+    until(page, "!document.getElementById('review').hidden")
+    assert page.evaluate("document.getElementById('message').textContent") == shown, "drawn once"
+    files = [path for path in service.inbox.rglob("*") if path.is_file() and path.name != "plan.signed"]
+    stored = b"".join(path.read_bytes() for path in files)
+    assert MEAL.encode() not in stored
+
+
+def test_a_plan_of_another_key_is_not_answered(service: Service, page: Page) -> None:
+    page.visit(f"{service.url}/#fingerprint={'0' * 64}")
+    until(page, "document.getElementById('status').textContent.length > 40")
+    assert page.evaluate("document.getElementById('form').hidden")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_fits_the_screen_and_everything_has_a_label(service: Service, page: Page, width: int, dark: bool) -> None:
+    page.look(width=width, dark=dark, phone=width < 500)
+    page.visit(f"{service.url}/")
+    until(page, "!document.getElementById('form').hidden")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    unlabelled = "[...document.querySelectorAll('input, select')].filter(e => !e.labels.length && !e.ariaLabel).length"
+    assert page.evaluate(unlabelled) == 0
+    (service.folder / f"page-{width}-{'dark' if dark else 'light'}.png").write_bytes(page.screenshot())
