@@ -377,7 +377,9 @@ def test_the_stage_looks_at_the_frames_that_are_published(tmp_path: Path) -> Non
     def verdicts(frames: dict[str, Any]) -> tuple[Verdict, ...]:
         return validate.fn(found.run, found.ingested, found.counted, [found.result], [frames])
 
-    assert verdicts(tables) == run_gates(all_gates(shown))
+    asked, proof = run_gates(all_gates(shown)), ["channels_recomputed", "truth_recovered", "channels_rehearsed"]
+    assert verdicts(tables)[: len(asked)] == asked
+    assert [verdict.gate for verdict in verdicts(tables)[len(asked) :]] == proof
     spoilt = {**tables, "histograms": tables["histograms"].head(-1)}
     assert {verdict.gate for verdict in verdicts(spoilt) if not verdict.passed} == {"domains_complete"}
 

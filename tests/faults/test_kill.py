@@ -19,13 +19,13 @@ KILLED = -signal.SIGKILL
 INGEST = {
     "histograms": {
         "before-ingest": Point("pldp.tasks.ingest:_fill", "before"),
-        "amid-ingest": Point("pldp.tasks.ingest:_read", "after"),
+        "amid-ingest": Point("pldp.tasks.shares:deal_rows", "after"),
         "ingest-amid-partitions": Point("pldp.tasks.buckets:write_partition", "after", 2),
         "ingest-before-commit": Point("pldp.tasks.ingest:bring_together", "after"),
     },
     "items": {
         "before-ingest": Point("pldp.tasks.ingest:_fill", "before"),
-        "amid-ingest": Point("pldp.tasks.ingest:_read", "after", 2),
+        "amid-ingest": Point("pldp.tasks.shares:deal_rows", "after", 2),
         "ingest-amid-partitions": Point("pldp.tasks.buckets:write_partition", "after", 2),
         "ingest-after-partitions": Point("pldp.tasks.ingest:bring_together", "after"),
         "ingest-before-commit": Point("pldp.tasks.ingest:rows_in", "after"),

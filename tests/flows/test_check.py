@@ -212,7 +212,7 @@ def test_reports_of_clients_are_looked_at(tmp_path: Path) -> None:
         tmp_path,
         source={"reports": "sent", "max_left_out": 0.5},
         attributes=[{"name": "meal", "values": values}],
-        levels={},
+        levels={"dependence": 1},
     )
     done = run("check", spec)
     assert done.returncode == 0, done.stderr

@@ -15,8 +15,8 @@ import pytest
 from pldp.channels.exact import within
 from pldp.channels.protocol import PureProtocol
 from pldp.flows.planned import predict
-from pldp.questions.aggregates.spec import AggregatesSpec
 from pldp.questions.plan import USER
+from pldp.questions.specs import SPECS, kind_of
 from pldp.questions.target import largest_error
 from pldp.tasks.specfile import load_spec, read_content
 from tests.flows.conftest import PATIENCE, Finished, Pldp
@@ -327,9 +327,10 @@ def test_every_example_spec_is_valid() -> None:
     kinds = set()
     for path in examples:
         content = read_content(path)
-        kinds.add(content.get("kind", "people"))
-        if content.get("kind") == "aggregates":  # its catalogue is made from data that are not here
-            assert AggregatesSpec.model_validate(content).providers
+        entries = content.get("questions", [content])
+        kinds |= {entry.get("kind", "people") for entry in entries}
+        if any("catalogue" in entry for entry in entries):  # it is made from data that are not here
+            assert SPECS[kind_of(content)].model.model_validate(content).name == content["name"]
             continue
         plan = load_spec(path).plan
         spent = [pair for question in plan.questions for pair in question.spends()]
@@ -337,4 +338,4 @@ def test_every_example_spec_is_valid() -> None:
         assert all(within(ratio, budget) for ratio, budget in spent), path
         if plan.total is not None:
             assert plan.worst_total(USER) <= plan.total
-    assert kinds == {"people", "items", "aggregates"}
+    assert kinds == {"people", "histograms", "items", "aggregates"}

@@ -244,7 +244,7 @@ def test_a_killed_client_leaves_no_workers_and_resumes(tmp_path: Path, pldp: Pld
     """SIGKILL once a few calls are done: its workers go by themselves, and threads finish the release."""
     spec, home = world(tmp_path), tmp_path / "home"
     home.mkdir()
-    point = Point("pldp.flows.runner:report", "after", 9)  # six of them tell of ingest
+    point = Point("pldp.flows.runner:report", "after", 3, given="perturb")
     options = ("--home", home, "--runner", "dask", "--workers", "1")
     process = start(home / "said", "release", spec, *options, point=point)
     workers: set[psutil.Process] = set()

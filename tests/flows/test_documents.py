@@ -175,7 +175,7 @@ def test_specs(block: Block, tmp_path: Path) -> None:
     spec = part if isinstance(part, dict) and "name" in part else BASE | (part if isinstance(part, dict) else {})
     if isinstance(part, list):
         spec = BASE | {"attributes": part}
-    if "reports" in spec["source"] and "levels" not in part:
+    if "reports" in spec.get("source", {}) and "levels" not in part:
         spec["levels"] = {"dependence": 1}
     for kind in ("catalogue", "users"):
         (tmp_path / f"{kind}.csv").touch()

@@ -73,6 +73,7 @@ def make_tables() -> Tables:
                 "survey": _numbers,
                 "methods": _methods,
             }[name.removesuffix("-alike")](tables, release_id, rng)
+    _doubt(tables, NEWEST["sample"])
     return tables
 
 
@@ -203,6 +204,14 @@ def _numbers(tables: Tables, release_id: str, rng: random.Random) -> None:
         for i in range(8):
             edges = {"bin_low": 12_500.0 * i, "bin_high": 12_500.0 * (i + 1), "method": "em"}
             tables["bins"].append(around | edges | {"frequency": rng.random() / 8, "standard_error": rng.random() / 50})
+
+
+def _doubt(tables: Tables, release_id: str) -> None:
+    """As of clients' reports: one finding that withholds an attribute, and one that marks another."""
+    found = {"release_id": release_id, "level": "low", "chance": 1e-9}
+    impossible = {"attribute": "age", "finding": "impossible estimate", "observed": 2.4, "bound": 1.2, "withheld": True}
+    weights = {"attribute": "region", "finding": "weights of reports", "observed": 1e-9, "bound": 1e-6}
+    tables["doubts"] += [found | impossible, found | weights | {"withheld": False}]
 
 
 TABLES = make_tables()

@@ -333,6 +333,17 @@ ANALYST: list[tuple[str, Answer]] = [
     ),
     ("sum(worst_epsilon)", spent),
     ("max(nominal_epsilon)", attribute_costs),
+    (
+        "FILTER (withheld)",
+        lambda: [(len(rows("doubts", "sample")), sum(row["withheld"] for row in rows("doubts", "sample")))],
+    ),
+    (
+        "LEFT JOIN doubts",
+        lambda: sorted(
+            (row["name"], row["release_id"], len(rows("doubts", release_id=row["release_id"])))
+            for row in TABLES["releases"]
+        ),
+    ),
     ("FROM latest_validations", lambda: pick(rows("validations", "sample"), "gate", "sentence", "passed")),
     ("FROM validations", gates_of_all),
     ("FROM duckdb_columns()", lambda: columns("releases", "histograms", "level_estimates", "budgets", "validations")),
