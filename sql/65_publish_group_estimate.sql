@@ -80,7 +80,7 @@ sums AS (
 domain AS (
     SELECT count(DISTINCT value) AS n_declared FROM cells
 ),
--- A user who holds one of the group's values, and any other (pldp/groups.py).
+-- A user who holds one of the group's values, and any other.
 groups AS (
     SELECT
         sums.*,

@@ -49,18 +49,21 @@ def descending(found: list[Row], column: str) -> list[Row]:
 def group(
     release_id: str, attribute: str, members: list[str], z: float = 1.959963984540054, *, population: bool = False
 ) -> Row:
-    """By hand: levels weigh as they have users, and noise of different values is independent."""
+    """By hand: levels weigh as they have users, and noise of different values is independent.
+
+    The interval holds every share F with (share − F)² ≤ z² (noise + F(1 − F)·bend): between the roots of a quadratic.
+    """
     users = sum(n for n, _ in LEVELS.values())
     share = variance = 0.0
     for level, (n, noise) in LEVELS.items():
         cells = rows("level_estimates", release_id=release_id, attribute=attribute, level=level)
         share += n / users * sum(row["frequency"] for row in cells if row["value"] in members)
         variance += (n / users) ** 2 * len(members) * noise / n
-    if population:
-        inside = min(max(share, 0.0), 1.0)
-        variance += inside * (1 - inside) / (users - 1)
-    error = math.sqrt(variance)
-    low, high = (min(max(share + sign * z * error, 0.0), 1.0) for sign in (-1, 1))
+    bend = 1 / (users - 1) if population else 0.0
+    inside = min(max(share, 0.0), 1.0)
+    error = math.sqrt(variance + inside * (1 - inside) * bend)
+    a, b, c = 1 + z**2 * bend, share + z**2 * bend / 2, share**2 - z**2 * variance
+    low, high = (min(max((b + sign * math.sqrt(b**2 - a * c)) / a, 0.0), 1.0) for sign in (-1, 1))
     return {"frequency": share, "standard_error": error, "ci_low": low, "ci_high": high, "n": len(members)}
 
 
