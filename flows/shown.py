@@ -10,7 +10,6 @@ import polars as pl
 from rich.console import Console
 
 from pldp.channels.exact import float_above
-from pldp.flows.planned import Planned
 from pldp.flows.render_budgets import budget_tables
 from pldp.flows.tables import Table
 from pldp.page import words
@@ -19,6 +18,7 @@ from pldp.tasks.terminal import styled
 
 if TYPE_CHECKING:
     from pldp.flows.evaluate import Evaluated
+    from pldp.flows.planned import Planned
 
 MOST_ROWS = 40
 """Rows of a table on the terminal; `--json` has all."""

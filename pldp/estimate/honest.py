@@ -10,7 +10,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import logsumexp
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 
@@ -49,6 +48,8 @@ def hidden_tails(counts: Counts, told: Counts, protocols: tuple[PureProtocol, ..
     has mean 0 or less, however the choice of a level depends on the value; likewise Q(b) − 1{supports} with q_l.
     Chernoff: Pr[Σ ≥ t] ≤ e^(−st) (max_l E e^(s·))^n, the report and the level told being independent given the level.
     """
+    from scipy.special import logsumexp  # slow to import, and seldom needed
+
     t, n, s = len(protocols), int(told.sum()), _EXPONENTS
     telling = np.full((t, t), report.q) + np.eye(t) * report.gap
     bounds = []

@@ -19,7 +19,7 @@ HISTOGRAMS = Table(
         text("postprocess", "what was done to the combined estimate"),
         real("frequency", "estimated share of the users of the release"),
         real("standard_error", "of frequency alone; a bootstrap's root mean squared error where frequency is biased"),
-        real("ci_low", "interval of the unbiased estimate, within [0, 1]; it covers the declared dependence"),
+        real("ci_low", "interval of the unbiased estimate, cut to [0, 1]"),
         real("ci_high", "upper end of the interval"),
         real("count", "frequency times the number of users"),
         real("unbiased_frequency", "before post-processing; may be negative"),

@@ -91,4 +91,7 @@ def files_at(path: Path) -> set[tuple[int, ...]]:
         return set()
     if many is not None:
         return {found.identity for found in many}
-    return {identity(path.stat())} if path.exists() else set()
+    try:
+        return {identity(path.stat())}
+    except OSError:  # whoever reads it says what is wrong with it
+        return set()

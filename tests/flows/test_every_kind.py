@@ -209,7 +209,8 @@ def test_plan(kind: str, pldp: Pldp, tmp_path: Path) -> None:
 
 @EACH
 def test_a_release_killed_amid_perturb_resumes(kind: str, tmp_path: Path) -> None:
-    """SIGKILL after the third file: what was committed is what is counted, and the budget is spent once."""
+    """SIGKILL after the third file that was begun, when another thread may still be at one of the first two: what was
+    committed is what is counted, and the budget is spent once."""
     spec, home = KINDS[kind].make(tmp_path), tmp_path / "home"
     home.mkdir()
     point = Point("pldp.tasks.perturb:commit_reports", "after", 3)
@@ -217,7 +218,7 @@ def test_a_release_killed_amid_perturb_resumes(kind: str, tmp_path: Path) -> Non
     process.join(PATIENCE)
     assert process.exitcode == -signal.SIGKILL, (home / "said").read_text()
     before = committed(home / "reports")
-    assert len(before) >= 3
+    assert len(before) >= 2
     finished = release(spec, home)
     assert (finished.status, finished.resumed) == ("published", False)
     after = committed(home / "reports")

@@ -65,7 +65,7 @@ def first(home: Path) -> Path:
                 continue
             for column in table.columns:
                 if column.since:
-                    results.execute(f"ALTER TABLE {table.name} DROP COLUMN {column.name}")
+                    results.execute(f"ALTER TABLE {table.name} DROP COLUMN IF EXISTS {column.name}")
     return home
 
 
@@ -75,8 +75,9 @@ def ask(home: Path, query: str) -> list[Any]:
 
 
 def stored(home: Path, table: Table, name: str) -> list[Any]:
-    """Rows as the file itself has them, release apart."""
-    columns = ", ".join(identifier(column.name) for column in table.content)
+    """Rows as the file itself has them, release apart; null in columns that followed."""
+    there = {row[0] for row in ask(home, f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{table.name}'")}  # noqa: S608
+    columns = ", ".join(identifier(column.name) if column.name in there else "NULL" for column in table.content)
     query = f"SELECT {columns} FROM {table.name} WHERE release_id LIKE '{name}-%' ORDER BY rowid"  # noqa: S608
     return ask(home, query)
 

@@ -71,7 +71,7 @@ def test_a_vault_that_cannot_be_deleted_is_told_and_listed(
         for _ in range(2):  # a release that is there already says it too
             said = pldp("release", spec, "--home", home)
             assert said.code == 3
-            assert "raw values could not be deleted (Device or resource busy" in said.err
+            assert "could not be deleted (Device or resource busy" in said.err
             assert "is published" in said.err
         assert list((home / "pages").glob("people-*.html")), "the page does not wait for it"
     shown = pldp("releases", "--home", home).out
