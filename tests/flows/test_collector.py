@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,9 @@ def free_port() -> int:
 class Service:
     """A collector in a process of its own."""
 
-    def __init__(self, folder: Path, **sections: Any) -> None:
+    def __init__(self, folder: Path, make: Callable[..., Path] = write_spec, **sections: Any) -> None:
         self.folder, self.process = folder, None
-        self.spec = write_spec(folder, **SECTIONS, **sections)
+        self.spec = make(folder, **(SECTIONS | sections))
         for arguments in (["keys", "key.pem"], ["plan", str(self.spec), "--key", "key.pem", "--out", "plan.signed"]):
             subprocess.run([sys.executable, "-m", "pldp.flows.cli", "collect", *arguments], cwd=folder, check=True,
                            capture_output=True)  # fmt: skip

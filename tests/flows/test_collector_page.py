@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pldp.client import check_message
 from pldp.client.message import Accepted
+from tests import baskets, items
 from tests.flows.browser import CHROMIUM, Page, browser
 from tests.flows.test_collector import Service
 
@@ -80,6 +83,100 @@ def test_a_plan_of_another_key_is_not_answered(service: Service, page: Page) -> 
     page.visit(f"{service.url}/#fingerprint={'0' * 64}")
     until(page, "document.getElementById('status').textContent.length > 40")
     assert page.evaluate("document.getElementById('form').hidden")
+
+
+NUMBERS: dict[str, Any] = {
+    "attributes": [
+        {"name": "income", "kind": "number", "bounds": [0, 9000], "label": "Your income"},
+        {"name": "rent", "kind": "number", "bounds": [0, 3000], "label": "Your rent"},
+    ],
+    "numbers": {"tau": 2, "weights": True, "importance": {"income": "income_matters", "rent": "rent_matters"}},
+}
+
+
+def submit(page: Page) -> None:
+    page.evaluate("document.querySelector('#form button').click()")
+
+
+def sent(page: Page, service: Service) -> dict[str, Any]:
+    """Send what is shown; what left, once it was received."""
+    until(page, "!document.getElementById('review').hidden")
+    shown = page.evaluate("document.getElementById('message').textContent")
+    page.evaluate("document.getElementById('send').click()")
+    until(page, "!document.getElementById('receipt').hidden")
+    assert page.bodies == [shown]
+    assert isinstance(check_message(service.plan, shown.encode()), Accepted)
+    reports: dict[str, Any] = json.loads(shown)["reports"]
+    return reports
+
+
+def fill(page: Page, name: str, text: str) -> None:
+    page.evaluate(f"document.getElementById('form').elements[{json.dumps(name)}].value = {json.dumps(text)}")
+
+
+@contextmanager
+def served(folder: Path, **sections: Any) -> Iterator[Service]:
+    found = Service(folder, **sections)
+    found.start()
+    try:
+        yield found
+    finally:
+        found.stop()
+
+
+def opened(page: Page, service: Service) -> None:
+    page.visit(f"{service.url}/#fingerprint={service.plan.fingerprint}")
+    until(page, "!document.getElementById('form').hidden")
+
+
+def test_the_strictest_level_is_chosen_until_somebody_chooses(service: Service, page: Page) -> None:
+    opened(page, service)
+    question = next(iter(service.plan.questions.values()))
+    strictest = min(question.choices.values(), key=lambda choice: choice.epsilon).name
+    assert page.evaluate("document.querySelector('input[name=level]:checked').value") == strictest
+    assert page.evaluate("document.querySelectorAll('.meaning').length") == len(question.choices) * len(
+        service.plan.questions
+    ), "odds of every question at every level"
+
+
+def test_numbers_that_are_reported_together_are_answered_together(tmp_path: Path, page: Page) -> None:
+    with served(tmp_path, **NUMBERS) as service:
+        opened(page, service)
+        fill(page, "answer income", "2500")
+        submit(page)
+        until(page, "document.getElementById('problem').textContent.includes('Your rent')")
+        assert page.evaluate("document.activeElement.name") == "answer rent", "where the answer is missing"
+        assert page.bodies == []
+        fill(page, "answer rent", "700")
+        fill(page, "matters rent", "3")
+        submit(page)
+        reports = sent(page, service)
+        assert len(reports) == len(service.plan.questions)
+        said = page.evaluate("document.getElementById('sentences').innerText")
+        assert "Your income" in said
+
+
+def test_holding_no_item_is_said_and_never_assumed(tmp_path: Path, page: Page) -> None:
+    with served(tmp_path, make=baskets.world, levels=None, users=None) as service:
+        opened(page, service)
+        submit(page)
+        until(page, "document.getElementById('problem').textContent.length > 10")
+        assert page.bodies == [], "nobody holds nothing because the form was left empty"
+        page.evaluate("document.querySelector('input[type=checkbox]').click()")
+        submit(page)
+        assert sent(page, service)
+
+
+def test_totals_begin_with_the_strictest_profile(tmp_path: Path, page: Page) -> None:
+    with served(tmp_path, make=items.world, levels=None, users=None) as service:
+        opened(page, service)
+        for attribute in service.plan.document["attributes"]:
+            fill(page, f"answer {attribute['name']}", "2")
+        submit(page)
+        reports = sent(page, service)
+        (question,) = service.plan.questions.values()
+        (report,) = reports.values()
+        assert report["choice"] == min(question.choices.values(), key=lambda choice: choice.epsilon).name
 
 
 @pytest.mark.parametrize("width", [390, 1280])
