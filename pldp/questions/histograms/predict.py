@@ -27,6 +27,7 @@ from pldp.estimate.mixture import correct_em
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from pldp.questions.histograms.choices import covered, width_rows
 from pldp.questions.histograms.considered import protocol_rows
+from pldp.questions.histograms.fakes import fake_rows
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 from pldp.questions.question import Predictions
 from pldp.questions.rows import stacked
@@ -154,7 +155,8 @@ def typical_errors(plan: Histograms, users: int | None = None) -> dict[str, floa
 
 def predictions(plan: Histograms, spec: Spec) -> Predictions:
     """Tables: errors (attribute × method), levels (attribute × level: what a choice costs), widths (attribute ×
-    dependence: how long intervals are that cover it), and protocols (attribute × level × mechanism: what each does)."""
+    dependence: how long intervals are that cover it), fakes (attribute × combination: how far one fake in a hundred
+    moves a share, where clients send reports), and protocols (attribute × level × mechanism: what each does)."""
     sizes = plan.expected_sizes()
     costs = [
         {"attribute": [attribute.name], **vars(cost)}
@@ -166,6 +168,8 @@ def predictions(plan: Histograms, spec: Spec) -> Predictions:
     widths = width_rows(plan, sizes)
     if widths:
         tables["widths"] = stacked(widths)
+    if spec.source.reports is not None:
+        tables["fakes"] = stacked(fake_rows(plan, sizes))
     tables["protocols"] = protocol_rows(plan, spec)
     return Predictions(tables, _assumptions(plan, sizes))
 
