@@ -56,7 +56,7 @@ def test_expected_counts_with_fakes_move_so_far(method: str, tmp_path: Path) -> 
     joined = sizes.copy()
     joined[place] += fakes
     found = combine_linear(method, estimate_levels(support, joined, attribute.protocols)).frequency[0]
-    # Weights by precision follow from what is seen: a share that fakes made is less rare, and its lever a little shorter.
+    # Weights by precision follow from what is seen: a share that fakes made is less rare, and its lever shorter.
     assert found <= moved * (1 + 1e-9)
     assert found == pytest.approx(moved, rel=1e-9 if method == "sum" else 0.08)
 
