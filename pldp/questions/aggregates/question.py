@@ -17,6 +17,7 @@ from pldp.questions.aggregates import prove
 from pldp.questions.aggregates.asked import asked
 from pldp.questions.aggregates.budgets import TICK_BITS
 from pldp.questions.aggregates.catalogue import Units
+from pldp.questions.aggregates.doubts import doubts
 from pldp.questions.aggregates.evaluate import study, true_totals
 from pldp.questions.aggregates.gates import gates
 from pldp.questions.aggregates.plan import AggregatesPlan
@@ -26,6 +27,7 @@ from pldp.questions.aggregates.spec import PROFILE
 from pldp.questions.aggregates.statement import statement
 from pldp.questions.aggregates.tables import aggregate_rows, budgets
 from pldp.questions.aggregates.totals import AggregatesResult, Sums, Totals, estimate_totals
+from pldp.questions.doubts import Doubt
 from pldp.questions.gate import Gate
 from pldp.questions.question import (
     ANSWER,
@@ -103,7 +105,7 @@ class Aggregates(AggregatesPlan, Question):
         return {PROFILE: "u2", **dict.fromkeys(self.attributes, "i8")}
 
     def invalid(self, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:
-        return invalid(self, reports)
+        return invalid(self, self.provider_of(sheet), reports)
 
     def collision(self, sheet: Sheet) -> float:
         """Two people with equal aggregates, of the profile with the least noise: each number's likeliest noise is zero,
@@ -114,6 +116,9 @@ class Aggregates(AggregatesPlan, Question):
     def likeliest(self, sheet: Sheet) -> tuple[float, float]:
         """As in `collision`: the likeliest report is the one without noise."""
         return self.collision(sheet), float(self.worst_ratio(self.provider_of(sheet)))
+
+    def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
+        return doubts(self, evidence, alpha)
 
     def withhold(self, tables: Mapping[str, Rows], withheld: Collection[str]) -> dict[str, Rows]:
         return {name: without(rows, "provider", withheld) for name, rows in tables.items()}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pldp.channels.randomness import Keystream
 from pldp.questions.aggregates.catalogue import Units
+from pldp.questions.aggregates.doubts import FAR, largest, scales
 from pldp.questions.aggregates.release import LARGEST
 from pldp.questions.aggregates.spec import PROFILE
 from pldp.questions.aggregates.totals import Sums
@@ -40,11 +41,15 @@ def tally(plan: Aggregates, reports: Columns) -> Sums:
     return Sums.of(numbers, profiles, len(plan.profiles))
 
 
-def invalid(plan: Aggregates, reports: Columns) -> NDArray[np.intp]:
-    """Rows of a profile that the plan does not have, or farther away than any noise reaches."""
-    numbers = report_numbers(plan, reports)
-    far = (np.abs(numbers) > FARTHEST).any(axis=1)
-    return np.flatnonzero(far | (reports[PROFILE] >= len(plan.profiles)))
+def invalid(plan: Aggregates, provider: str, reports: Columns) -> NDArray[np.intp]:
+    """Rows of a profile that the plan does not have, or farther away than honest people with any noise come."""
+    numbers, profiles = report_numbers(plan, reports), reports[PROFILE].astype(np.int64)
+    unknown = profiles >= len(plan.profiles)
+    reach = np.minimum(FAR * scales(plan, provider), 1 << 40)[np.where(unknown, 0, profiles)]
+    most = largest(plan)
+    above = numbers - np.minimum(LARGEST if most is None else most, LARGEST)
+    far = ((-numbers > reach) | (above > reach)).any(axis=1)
+    return np.flatnonzero(far | unknown)
 
 
 def report_numbers(plan: Aggregates, reports: Columns) -> Units:
