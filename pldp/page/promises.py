@@ -1,5 +1,5 @@
-"""What is promised: each kind says its own. What promises come to together, towards whom they hold and what they rest on
-is said once."""
+"""What is promised: each kind says its own. What promises come to together, towards whom they hold and what they rest
+on is said once."""
 
 from __future__ import annotations
 
