@@ -20,13 +20,12 @@ RELEASES = Table(
         text("code_version", "version of pldp that made it"),
         real(
             "worst_epsilon",
-            "the most that one user (or what protects says) can have spent on it; null before 0.3.0. Where it protects "
-            "several units, that of the widest; spends has them all",
+            "the most that one user (or what protects says) can have spent on it; null before 0.3.0",
             since="0.3.0",
         ),
         text(
             "protects",
-            "whom that budget protects: a user, an item or an occurrence, the widest of them; they are never added",
+            "whom that budget protects: a user, an item or an occurrence; different ones are never added",
             since="0.3.0",
         ),
     ),
