@@ -31,7 +31,7 @@ def promised(page: Published, promise: Promise) -> tuple[Section, ...]:
 
 def together(page: Published) -> tuple[Block, ...]:
     """What all questions come to, by what they protect: never one sum of different things."""
-    titles = ("whose", "total ε, at most", "all reports together are at most", "from a coin toss one becomes at most")
+    titles = ("whose", "total ε", "all reports together are at most", "from a coin toss one becomes at most")
     totals = page.promised["worst_totals"]
     rows = tuple(
         (
