@@ -26,6 +26,7 @@ class Verdict:
     observed: float
     bound: float
     false_alarm: float
+    question: str | None = None
 
 
 def run_gates(gates: Iterable[Gate]) -> tuple[Verdict, ...]:
@@ -42,7 +43,8 @@ def run_gates(gates: Iterable[Gate]) -> tuple[Verdict, ...]:
         suite = gx.ExpectationSuite(name=gate.name, expectations=[_expectation(rule) for rule in gate.rules])
         frame = pd.DataFrame(dict(gate.rows))
         passed = not frame.empty and bool(batch.get_batch({"dataframe": frame}).validate(suite).success)
-        verdicts.append(Verdict(gate.name, gate.sentence, passed, gate.observed, gate.bound, gate.false_alarm))
+        figures = (gate.observed, gate.bound, gate.false_alarm)
+        verdicts.append(Verdict(gate.name, gate.sentence, passed, *figures, gate.question))
     return tuple(verdicts)
 
 

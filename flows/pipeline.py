@@ -18,20 +18,17 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from pldp.flows.progress import report
 from pldp.flows.runner import batches_of, current, hand_over
 from pldp.questions.question import Partitions
-from pldp.questions.rows import joined
-from pldp.tables.common import BUDGETS, DOUBTS
-from pldp.tables.registry import published_table
 from pldp.tasks.combine import TASKS, Reference, StoredReports, combine
 from pldp.tasks.count import Counted, add_up, ask, count, record_counted
 from pldp.tasks.doubted import doubted
 from pldp.tasks.drafts import commit, replace
+from pldp.tasks.frames import build_frames
 from pldp.tasks.ingest import Ingested
 from pldp.tasks.partitions import read_partition
 from pldp.tasks.perturb import perturb
 from pldp.tasks.reports import columns_of
 from pldp.tasks.run import Run
 from pldp.tasks.stage import guarded
-from pldp.tasks.tables import frame, from_rows
 from pldp.tasks.validate import validate
 
 if TYPE_CHECKING:
@@ -97,15 +94,11 @@ def conclude(run: Run, ingested: Ingested, reference: Reference | None, people: 
         truths = tuple(guarded(question.truth)(people, result) for question, result in questions)
         report("truth", 1)
     doubts, rows = doubted(run.plan, ingested, results)
-    tables = [_frames(by_name) for by_name in rows]
-    budgets = [question.budgets(result) for question, result in zip(run.plan.questions, results, strict=True)]
+    frames = build_frames(run.plan, results, doubts, rows)
     report("validate", 0)
-    verdicts = validate(run, ingested, counted, results, tables, truths, doubts)
+    verdicts = validate(run, ingested, counted, results, frames, truths, doubts)
     report("validate", 1)
-    beside = {BUDGETS.name: frame(BUDGETS, joined(budgets))}
-    if doubts:
-        beside[DOUBTS.name] = from_rows(DOUBTS, map(vars, doubts))
-    return Outcome(results, truths, {**_together(tables), **beside}, verdicts)
+    return Outcome(results, truths, frames.published, verdicts)
 
 
 def _combine(run: Run, ingested: Ingested, tallies: Mapping[str, Any], reference: Reference | None) -> tuple[Any, ...]:
@@ -140,16 +133,6 @@ def _ask(run: Run, ingested: Ingested, number: int, method: str, arrays: NDArray
         return np.sum(fan_out(method.replace("_", " "), calls), axis=0)
     finally:
         path.unlink(missing_ok=True)
-
-
-def _frames(tables: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
-    """A question's tables as they are published."""
-    return {name: frame(published_table(name), rows) for name, rows in tables.items()}
-
-
-def _together(tables: Sequence[Mapping[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
-    names = dict.fromkeys(name for by_question in tables for name in by_question)
-    return {name: pl.concat([one[name] for one in tables if name in one]) for name in names}
 
 
 def everybody(run: Run, ingested: Ingested) -> Partitions:

@@ -20,9 +20,11 @@ import yaml
 
 from pldp.errors import Outcome, PldpError, StageFailed
 from pldp.page import words
-from pldp.page.blocks import Section
+from pldp.page.blocks import Block, Section
+from pldp.page.promises import promised
 from pldp.page.published import Published, Row
 from pldp.questions.pages import KIND_PAGES
+from pldp.tables.common import SPENDS
 from pldp.tasks.drafts import replace
 from pldp.tasks.home import Home, open_folder
 from pldp.tasks.html import block_html, section_html
@@ -70,7 +72,6 @@ def render_release(home: Path, release: PublishedRelease) -> str:
     page = Published(row, plain_tables(release), spec, release.statement, read_wording(folder))
     budgets = [block for kind in KIND_PAGES for block in kind.budgets(page)]
     results = [section for kind in KIND_PAGES for section in kind.results(page)]
-    promise = [block for kind in KIND_PAGES for block in kind.promise(page)]
     return (
         _templates()
         .get_template("release.html.j2")
@@ -80,10 +81,9 @@ def render_release(home: Path, release: PublishedRelease) -> str:
             plan_matches=release.plan_matches,
             wording=page.wording,
             holds=[said for kind in KIND_PAGES if (said := kind.holds(page))],
-            worst=page.promised.get("worst_total"),
-            spend=spend_of(home, row),
+            spends=spends_of(home, row, page.rows(SPENDS.name)),
             sections=[
-                *([Section("privacy", "What is promised", tuple(promise))] if promise else []),
+                *promised(page, promise),
                 *results,
                 *([Section("budgets", "Budgets", tuple(budgets))] if budgets else []),
             ],
@@ -94,8 +94,20 @@ def render_release(home: Path, release: PublishedRelease) -> str:
     )
 
 
+def promise(page: Published) -> tuple[Block, ...]:
+    """What one promise is, in the words of the kinds that make it."""
+    return tuple(block for kind in KIND_PAGES for block in kind.promise(page))
+
+
+def spends_of(home: Path, release: Row, spends: Sequence[Row] = ()) -> list[tuple[str, float | None]]:
+    """Whom a release protects and the most that it spent, `spends` its rows of that table."""
+    if spends:
+        return [(str(row["unit"]), float(row["worst_epsilon"])) for row in spends]
+    return [spend_of(home, release)]
+
+
 def spend_of(home: Path, release: Row) -> tuple[str, float | None]:
-    """Whom a release protects and the most that it spent; releases of earlier versions say it in their spec alone."""
+    """Of a release without such rows; those of earlier versions say it in their spec alone."""
     if release.get("worst_epsilon") is not None:
         return str(release["protects"]), float(release["worst_epsilon"])
     spec = read_spec(home, release["release_id"])

@@ -17,7 +17,7 @@ from pldp import __version__
 from pldp.channels.exact import float_above
 from pldp.errors import HomeError, Outcome
 from pldp.privacy.statement import privacy_statement
-from pldp.tables.common import RELEASES, VALIDATIONS
+from pldp.tables.common import RELEASES, SPENDS, VALIDATIONS
 from pldp.tables.registry import published_table
 from pldp.tasks.contents import record_contents
 from pldp.tasks.drafts import commit, draft_of
@@ -40,7 +40,7 @@ _NUMBERED = re.compile(r"results-(\d+)\.duckdb(?:\.wal)?")
 
 @stage(retries=2)
 def publish(run: Run, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts: tuple[Verdict, ...]) -> str:
-    """Add a release to the results; its status. A refused one leaves its row and its gates, nothing else.
+    """Add a release to the results; its status. A refused one leaves its row, its gates and its spends, nothing else.
 
     A repeat finds the release there and changes nothing.
     """
@@ -52,9 +52,8 @@ def publish(run: Run, n_users: int, tables: Mapping[str, pl.DataFrame], verdicts
         return present
     status = "published" if all(verdict.passed for verdict in verdicts) else "refused"
     rows = {RELEASES.name: _release_row(run, n_users, status), VALIDATIONS.name: validation_rows(verdicts)}
-    if status == "published":
-        rows |= tables
     # A refused release has spent its budget too, so its users are told what they spent.
+    rows |= tables if status == "published" else {name: rows for name, rows in tables.items() if name == SPENDS.name}
     content = json.dumps(privacy_statement(run.plan, run.release_id, n_users), indent=2)
     commit(run.folder / "privacy.json", content.encode(), mode=0o644)
     _replace(home, run.release_id, rows)

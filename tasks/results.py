@@ -53,7 +53,11 @@ class PublishedRelease:
         return self.plan_matches and bool(self.validations["passed"].all()) and not self.validations.is_empty()
 
     def failed_gates(self) -> str:
-        failed = self.validations.filter(~pl.col("passed"))["gate"].to_list()
+        several = self.validations["question"].drop_nulls().n_unique() > 1
+        failed = [
+            f"{row['gate']} of {row['question']}" if several and row["question"] else row["gate"]
+            for row in self.validations.filter(~pl.col("passed")).iter_rows(named=True)
+        ]
         return ", ".join(failed + ([] if self.plan_matches else ["the stored plan does not have the published hash"]))
 
     def as_json(self) -> dict[str, Any]:

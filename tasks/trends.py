@@ -12,8 +12,10 @@ import polars as pl
 from pldp.page import words
 from pldp.page.blocks import Column, Figure, Folded, Lines, Pair, Point, Series, Steps, Table, strong
 from pldp.page.wording import Wording
+from pldp.tables.common import SPENDS
 from pldp.tasks.home import Home
 from pldp.tasks.query import connect_published, statement
+from pldp.tasks.schema import stored_tables
 from pldp.tasks.wording import read_wording
 
 RELEASES = 60
@@ -32,17 +34,25 @@ ReadSpec = Callable[[str], Mapping[str, Any] | None]
 
 
 def read_index(home: Path, spend_of: Spend, read_spec: ReadSpec) -> dict[str, Any]:
-    """`spend_of` tells unit and total of a release that has no budgets to add up: a refused one, or one of numbers."""
+    """`spend_of` tells unit and total of an earlier version's release that has no budgets to add up."""
     with connect_published(Home(home).results) as connection:
         releases = connection.sql(statement("82_page_releases")).pl()
         shares = connection.sql(statement("83_page_trends"), params={"releases": RELEASES, "values": VALUES}).pl()
-    listed = [_with_spend(row, spend_of) for row in releases.iter_rows(named=True)]
+        known = SPENDS.name in stored_tables(connection)
+        spends = connection.sql(statement("82_page_spends")).fetchall() if known else []
+    by_release: dict[str, list[tuple[str, float | None]]] = {}
+    for release_id, unit, spent in spends:
+        by_release.setdefault(release_id, []).append((unit, spent))
+    listed = [_with_spends(row, by_release, spend_of) for row in releases.iter_rows(named=True)]
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in listed:  # spends of different units are never added
-        groups.setdefault((row["name"], row["unit"]), []).append(row)
+        for unit, spent in row["spends"]:
+            groups.setdefault((row["name"], unit), []).append({**row, "spent": spent})
     room, series = TREND_CHARTS, []
     for (name, unit), rows in groups.items():
-        own = shares.filter(pl.col("release_id").is_in([row["release_id"] for row in rows]))
+        # A release of several units has its trends where the widest is.
+        first = [row["release_id"] for row in rows if row["spends"][0][0] == unit]
+        own = shares.filter(pl.col("release_id").is_in(first))
         newest = rows[0]["release_id"]
         wording = read_wording(Home(home).releases / newest)
         series.append(_series(name, unit, rows, _as_declared(own, read_spec(newest)), room, wording))
@@ -51,11 +61,15 @@ def read_index(home: Path, spend_of: Spend, read_spec: ReadSpec) -> dict[str, An
     return {"releases": listed[:LISTED], "series": series, "RELEASES": RELEASES, **names}
 
 
-def _with_spend(row: dict[str, Any], spend_of: Spend) -> dict[str, Any]:
-    if row["spent"] is None:
-        unit, row["spent"] = spend_of(row)
-        row["unit"] = row["unit"] or unit
-    return row
+def _with_spends(
+    row: dict[str, Any], by_release: Mapping[str, list[tuple[str, float | None]]], spend_of: Spend
+) -> dict[str, Any]:
+    """By unit; releases of earlier versions have one."""
+    spent, unit = row["spent"], row["unit"]
+    if row["release_id"] not in by_release and spent is None:
+        stated, spent = spend_of(row)
+        unit = unit or stated
+    return {**row, "spends": by_release.get(row["release_id"], [(unit, spent)])}
 
 
 def _as_declared(shares: pl.DataFrame, spec: Mapping[str, Any] | None) -> dict[str, list[dict[str, Any]]]:

@@ -10,9 +10,12 @@ import polars as pl
 from pldp.channels.randomness import Keystream
 from pldp.proof.gates import proof
 from pldp.questions.doubts import Doubt, answers_left, doubts_gate
+from pldp.questions.gate import Gate
 from pldp.questions.plan import Plan
 from pldp.questions.question import Evidence
+from pldp.tables.gates import table_gates
 from pldp.tasks.count import Counted
+from pldp.tasks.frames import Frames, computed_rows
 from pldp.tasks.home import Home
 from pldp.tasks.ingest import Ingested
 from pldp.tasks.run import Run
@@ -28,15 +31,29 @@ def validate(
     ingested: Ingested,
     counted: Sequence[Counted],
     results: Sequence[Any],
-    tables: Sequence[Mapping[str, pl.DataFrame]],
+    frames: Frames,
     truths: Sequence[Any] | None = None,
     doubts: Sequence[Doubt] = (),
 ) -> tuple[Verdict, ...]:
-    """Every gate's verdict; `results`, `tables` and, in an evaluation, `truths` are by question."""
+    """Every gate's verdict; `results` and, in an evaluation, `truths` are by question."""
     # Great Expectations takes three seconds and 265 MB to import, so only who validates pays.
     from pldp.expectations.runner import run_gates
 
-    plan, withheld = run.plan, frozenset(doubt.attribute for doubt in doubts if doubt.withheld)
+    gates = gates_of(run.plan, ingested, counted, results, frames, truths, doubts)
+    return run_gates([*gates, *proof(run.plan.questions, run.stream("rehearsal"))])
+
+
+def gates_of(
+    plan: Plan,
+    ingested: Ingested,
+    counted: Sequence[Counted],
+    results: Sequence[Any],
+    frames: Frames,
+    truths: Sequence[Any] | None = None,
+    doubts: Sequence[Doubt] = (),
+) -> list[Gate]:
+    """What must hold of the release, of each of its questions, and of every table that it publishes."""
+    withheld = frozenset(doubt.attribute for doubt in doubts if doubt.withheld)
     files = [(one.sheet, partition) for one in counted for partition in one.partitions]
     gates = [*plan.gates(ingested.n_users, ingested.partitions, files)]
     received = ingested.received
@@ -46,10 +63,16 @@ def validate(
     for number, question in enumerate(plan.questions):
         if withheld.issuperset(question.subjects):
             continue
-        rows = {name: frame.to_dict(as_series=False) for name, frame in tables[number].items()}
-        truth = None if truths is None else truths[number]
-        gates += question.gates(Evidence(ingested.n_users, results[number], rows, truth, received, withheld))
-    return run_gates([*gates, *proof(plan.questions, run.stream("rehearsal"))])
+        truth, rows = None if truths is None else truths[number], _plain(frames.questions[number])
+        evidence = Evidence(ingested.n_users, results[number], rows, truth, received, withheld)
+        gates += [gate.of(question.name) for gate in question.gates(evidence)]
+    finite = all(question.refusal is None for question in plan.questions)
+    computed = computed_rows(plan, results, doubts)
+    return [*gates, *table_gates(_plain(frames.published), computed, finite=finite)]
+
+
+def _plain(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, list[Any]]]:
+    return {name: rows.to_dict(as_series=False) for name, rows in tables.items()}
 
 
 def prove_again(home: Home, release_id: str) -> tuple[Verdict, ...]:

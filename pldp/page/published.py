@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pldp.page.blocks import Block, Section
@@ -21,6 +21,8 @@ class Published:
     spec: Mapping[str, Any] | None
     statement: Mapping[str, Any] | None
     wording: Wording = field(default_factory=Wording)
+    alone: bool = True
+    """Whether its statement is about everything that the release asked."""
 
     def rows(self, table: str) -> Sequence[Row]:
         return self.tables.get(table, ())
@@ -32,6 +34,11 @@ class Published:
     @property
     def promised(self) -> Mapping[str, Any]:
         return self.statement or {}
+
+    def promises(self) -> tuple[Published, ...]:
+        """One per promise that the release makes, each with the part of the statement that is about it."""
+        parts = self.promised.get("questions")
+        return (self,) if parts is None else tuple(replace(self, statement=part, alone=False) for part in parts)
 
     @property
     def confidence(self) -> float:
@@ -74,7 +81,7 @@ class KindPage:
     holds: Callable[[Published], str]
     """A few words for the first line: "5 histograms"."""
     promise: Callable[[Published], tuple[Block, ...]]
-    """What is promised to a person, in plain words."""
+    """What is promised to a person, in plain words; what all kinds have in common is said once, beside it."""
     results: Callable[[Published], tuple[Section, ...]]
     budgets: Callable[[Published], tuple[Block, ...]]
     query: Callable[[Published], Query | None]

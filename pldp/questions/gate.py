@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -61,6 +61,11 @@ class Gate:
     observed: float
     bound: float
     false_alarm: float = 0.0
+    question: str | None = None
+    """What it is about; None of the release as a whole."""
+
+    def of(self, question: str) -> Gate:
+        return replace(self, question=question)
 
 
 def exactly_once(name: str, sentence: str, expected: list[Any], seen: Iterable[Any]) -> Gate:
@@ -71,9 +76,11 @@ def exactly_once(name: str, sentence: str, expected: list[Any], seen: Iterable[A
     return Gate(name, sentence, {"times": counted}, (Among("times", (1,)),), observed=float(wrong), bound=0.0)
 
 
-def holds(name: str, sentence: str, verdicts: Sequence[bool], observed: float, bound: float, **more: float) -> Gate:
+def holds(
+    name: str, sentence: str, verdicts: Sequence[bool], observed: float, bound: float, false_alarm: float = 0.0
+) -> Gate:
     """Every one of these is true."""
-    return Gate(name, sentence, {"holds": list(verdicts)}, (Among("holds", (True,)),), observed, bound, **more)
+    return Gate(name, sentence, {"holds": list(verdicts)}, (Among("holds", (True,)),), observed, bound, false_alarm)
 
 
 def kept(name: str, sentence: str, spent: Spent) -> Gate:

@@ -16,6 +16,8 @@ from pldp.questions.registry import AnyQuestion
 from pldp.spec.fields import Frozen, Ratio
 
 USER = "user"
+UNITS = (USER, "item", "occurrence")
+"""A user has items, and an item occurrences."""
 
 
 class Plan(Frozen):
@@ -45,8 +47,8 @@ class Plan(Frozen):
 
     @property
     def units(self) -> tuple[str, ...]:
-        """What budgets protect; different units are never added."""
-        return tuple(dict.fromkeys(question.unit for question in self.questions))
+        """What budgets protect, the widest first; different units are never added."""
+        return tuple(sorted({question.unit for question in self.questions}, key=UNITS.index))
 
     def worst_total(self, unit: str) -> Fraction:
         """The most that anybody spends on the questions of a unit, whatever they choose."""

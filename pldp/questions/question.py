@@ -122,6 +122,11 @@ class Question(Sending, Provable):
     """What the budget protects: a user, an item or an occurrence; different units are never added."""
 
     @property
+    def name(self) -> str:
+        """What tells it apart from the other questions of a release."""
+        return self.kind
+
+    @property
     def phases(self) -> int:
         """In how many parts people are asked, each after the reports of the one before it."""
         return 1

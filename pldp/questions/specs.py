@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from pldp.errors import BrokenRule
 from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.aggregates.resolve import release_plan
 from pldp.questions.aggregates.source import aggregates_table
@@ -18,6 +20,7 @@ from pldp.questions.items.resolve import make_release
 from pldp.questions.items.source import items_table
 from pldp.questions.items.spec import ItemsSpec
 from pldp.questions.plan import Plan
+from pldp.questions.question import Question
 from pldp.questions.resolve import make_plan
 from pldp.questions.several import PEOPLE as PEOPLE
 from pldp.questions.several import SEVERAL, SeveralSpec, entries_of
@@ -80,6 +83,7 @@ def _several(spec: SeveralSpec, tables: Tables, total: Fraction | None) -> Plan:
     stated = [plan.total for plan in plans if plan.total is not None]
     whole = sum(stated, Fraction(0)) if stated else None
     questions = [question for plan in plans for question in plan.questions]
+    _names_differ(questions)
     return Plan(
         name=spec.name,
         total=whole,
@@ -88,6 +92,17 @@ def _several(spec: SeveralSpec, tables: Tables, total: Fraction | None) -> Plan:
         minimum_users=spec.gates.minimum_users,
         perturbed_by=plans[0].perturbed_by,
     )
+
+
+def _names_differ(questions: Sequence[Question]) -> None:
+    """Budgets of all questions stand in one table by what was asked, and so do doubts."""
+    times = Counter(subject for question in questions for subject in question.subjects)
+    if repeated := [name for name, count in times.items() if count > 1]:
+        raise BrokenRule(
+            "attributes, providers and 'items', as which item sets are published, must have different names",
+            field="questions",
+            value=repeated[0],
+        )
 
 
 def _several_tables(spec: SeveralSpec, plan: Plan, tables: Tables) -> tuple[SourceTable, ...]:

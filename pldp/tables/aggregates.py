@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pldp.tables.declaration import RELEASE_ID, Table, real, text, whole
+from pldp.tables.declaration import RELEASE_ID, Interval, Table, error, real, text, whole
 
 AGGREGATES = Table(
     name="aggregates",
@@ -12,7 +12,7 @@ AGGREGATES = Table(
         text("provider", "who got the reports behind it"),
         text("attribute", "what items count for"),
         real("total", "estimated sum over all users, unbiased; may be negative"),
-        real("standard_error", "of total; that of the noise"),
+        error("standard_error", "of total; that of the noise"),
         real("ci_low", "interval of total"),
         real("ci_high", "upper end of the interval"),
         real(
@@ -24,6 +24,7 @@ AGGREGATES = Table(
         whole("n_users", "users behind it, those without items too"),
     ),
     key=("provider", "attribute"),
+    intervals=(Interval(holds=("total",)),),
 )
 
 TABLES = (AGGREGATES,)

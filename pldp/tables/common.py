@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pldp.tables.declaration import RELEASE_ID, Table, flag, moment, real, text, whole
 
+UNIT = "what the budget protects: a user, an item or an occurrence; different units are never added"
+
 RELEASES = Table(
     name="releases",
     grain="release, published or refused",
@@ -30,6 +32,22 @@ RELEASES = Table(
     key=(),
 )
 
+SPENDS = Table(
+    name="spends",
+    grain="release × unit that its budgets protect, refused releases too; none before 0.3.0",
+    columns=(
+        RELEASE_ID,
+        text("unit", UNIT),
+        real("worst_epsilon", "the most that one of them can have spent on the release, all its questions together"),
+        real(
+            "exact_epsilon",
+            "the same from the realised probabilities, rounded up",
+            optional=True,
+        ),
+    ),
+    key=("unit",),
+)
+
 BUDGETS = Table(
     name="budgets",
     grain="release × attribute × level (× provider in a release of aggregates)",
@@ -37,7 +55,7 @@ BUDGETS = Table(
         RELEASE_ID,
         text("attribute", "what was asked"),
         text("level", "the level"),
-        text("unit", "what the budget protects: a user, an item or an occurrence; different units are never added"),
+        text("unit", UNIT),
         text("mechanism", "the protocol that spends the budget"),
         real("nominal_epsilon", "the budget"),
         real("exact_epsilon", "exact worst case of the realised probabilities, rounded up"),
@@ -48,17 +66,24 @@ BUDGETS = Table(
         ),
         real("share", "the attribute's share of the total budget"),
         whole("n_users", "users at this level; null where levels are hidden", optional=True),
-        real("noise_own", "variance of one report's estimate at the user's own value", since="0.3.0"),
-        real("noise_other", "the same at any other value", since="0.3.0"),
+        real("noise_own", "variance of one report's estimate at the user's own value", optional=True, since="0.3.0"),
+        real("noise_other", "the same at any other value", optional=True, since="0.3.0"),
         real(
             "covariance_slope",
             "s: values with shares f, g have noise covariance -(s (f + g) + b) in one report",
+            optional=True,
             since="0.3.0",
         ),
-        real("covariance_base", "b; both are zero where a mechanism perturbs every value on its own", since="0.3.0"),
+        real(
+            "covariance_base",
+            "b; both are zero where a mechanism perturbs every value on its own",
+            optional=True,
+            since="0.3.0",
+        ),
         text(
             "provider",
             "who gets the reports, in a release of aggregates, where the level is a profile; null elsewhere",
+            optional=True,
             since="0.3.0",
         ),
     ),
@@ -83,7 +108,7 @@ DOUBTS = Table(
 
 VALIDATIONS = Table(
     name="validations",
-    grain="release × gate",
+    grain="release × gate (× question, where the gate is about one)",
     columns=(
         RELEASE_ID,
         text("gate", "short name"),
@@ -92,6 +117,12 @@ VALIDATIONS = Table(
         real("observed", "the worst figure seen"),
         real("bound", "what it was compared with"),
         real("false_alarm", "the most probable a correct release is to fail this gate"),
+        text(
+            "question",
+            "which question of the release it looked at; null where it looked at all, and before 0.3.0",
+            optional=True,
+            since="0.3.0",
+        ),
     ),
-    key=("gate",),
+    key=("gate", "question"),
 )

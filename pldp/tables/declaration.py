@@ -37,6 +37,8 @@ class Column:
     """The version that added it to a table which was there already; rows of earlier versions have null."""
     primary: bool = False
     """Whether no two rows of the results may have the same value."""
+    positive: bool = False
+    """Whether every number of it is above zero, as a standard error is."""
 
     def __post_init__(self) -> None:
         if not self.comment:
@@ -45,6 +47,18 @@ class Column:
     @property
     def nullable(self) -> bool:
         return self.optional or bool(self.since)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Columns that are an interval, and what it holds: one of these columns' numbers at least, cut to the bounds."""
+
+    low: str = "ci_low"
+    high: str = "ci_high"
+    holds: tuple[str, ...] = ()
+    """Empty where what it is about is not published."""
+    bounds: tuple[float, float] | tuple[str, str] | None = None
+    """Numbers, or the columns that have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +71,7 @@ class Table:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     """The columns, beside the release, that tell rows apart."""
+    intervals: tuple[Interval, ...] = ()
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
@@ -66,6 +81,10 @@ class Table:
             raise ValueError(f"table {self.name}: two columns have the same name")
         if strange := set(self.key) - set(names):
             raise ValueError(f"table {self.name}: the key names no column: {', '.join(sorted(strange))}")
+        for interval in self.intervals:
+            bounds = [bound for bound in interval.bounds or () if isinstance(bound, str)]
+            if strange := {interval.low, interval.high, *interval.holds, *bounds} - set(names):
+                raise ValueError(f"table {self.name}: an interval names no column: {', '.join(sorted(strange))}")
 
     @property
     def latest(self) -> str:
@@ -81,6 +100,7 @@ class Table:
 text = partial(Column, Type.TEXT)
 texts = partial(Column, Type.TEXTS)
 real = partial(Column, Type.REAL)
+error = partial(Column, Type.REAL, positive=True)
 whole = partial(Column, Type.WHOLE)
 flag = partial(Column, Type.FLAG)
 moment = partial(Column, Type.MOMENT)

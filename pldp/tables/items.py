@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pldp.tables.declaration import RELEASE_ID, Table, real, texts, whole
+from pldp.tables.declaration import RELEASE_ID, Interval, Table, error, real, texts, whole
 
 ITEMSETS = Table(
     name="itemsets",
@@ -12,7 +12,7 @@ ITEMSETS = Table(
         texts("items", "the items of the set, in the order of their declaration"),
         whole("length", "how many they are"),
         real("support", "estimated share of users who hold them all, unbiased; may be negative"),
-        real("standard_error", "of support"),
+        error("standard_error", "of support"),
         real("ci_low", "interval of support"),
         real("ci_high", "upper end of the interval"),
         real(
@@ -21,6 +21,7 @@ ITEMSETS = Table(
         whole("n_users", "users of the release, those without items too"),
     ),
     key=("items",),
+    intervals=(Interval(holds=("support",)),),
 )
 
 RULES = Table(
@@ -32,7 +33,7 @@ RULES = Table(
         texts("consequent", "… holds these too"),
         real("support", "estimated share of users who hold both"),
         real("confidence", "estimated share of those with the antecedent who hold the consequent too; may exceed 1"),
-        real("standard_error", "of confidence, to first order"),
+        error("standard_error", "of confidence, to first order"),
         real("ci_low", "interval of confidence"),
         real("ci_high", "upper end of the interval"),
         real(
@@ -42,6 +43,7 @@ RULES = Table(
         ),
     ),
     key=("antecedent", "consequent"),
+    intervals=(Interval(holds=("confidence",)),),
 )
 
 TABLES = (ITEMSETS, RULES)

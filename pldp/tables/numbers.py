@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pldp.tables.declaration import RELEASE_ID, Table, real, text, whole
+from pldp.tables.declaration import RELEASE_ID, Interval, Table, error, real, text, whole
 
 DEPENDENCE = "how far choices may depend on values for the interval to hold: how many times likelier, or unknown"
 
@@ -16,7 +16,7 @@ MEANS = Table(
         real(
             "mean", "estimated mean over the users of the release, in the attribute's units; may lie beyond the bounds"
         ),
-        real("standard_error", "of mean"),
+        error("standard_error", "of mean"),
         real("ci_low", "interval of the mean, cut to the bounds"),
         real("ci_high", "upper end of the interval"),
         whole("n_reports", "reports behind it: every user reports on some attributes only"),
@@ -26,6 +26,7 @@ MEANS = Table(
         text("dependence", DEPENDENCE, since="0.3.0"),
     ),
     key=("attribute",),
+    intervals=(Interval(holds=("mean",), bounds=("lower", "upper")),),
 )
 
 QUANTILES = Table(
@@ -37,13 +38,14 @@ QUANTILES = Table(
         real("probability", "share of users at or below the quantile"),
         text("method", "how the distribution behind it was estimated"),
         real("quantile", "estimated quantile of the users of the release, in the attribute's units"),
-        real("standard_error", "of quantile: half the interval over its normal factor"),
+        error("standard_error", "of quantile: half the interval over its normal factor"),
         real("ci_low", "interval of the quantile"),
         real("ci_high", "upper end of the interval"),
         whole("n_reports", "reports behind it"),
         text("dependence", DEPENDENCE, since="0.3.0"),
     ),
     key=("attribute", "probability"),
+    intervals=(Interval(holds=("quantile",)),),
 )
 
 BINS = Table(
@@ -56,10 +58,11 @@ BINS = Table(
         real("bin_high", "upper edge"),
         text("method", "how the distribution was estimated"),
         real("frequency", "estimated share of the users of the release in the bin"),
-        real("standard_error", "of frequency, bias included; bins next to each other are not independent"),
+        error("standard_error", "of frequency, bias included; bins next to each other are not independent"),
         whole("n_reports", "reports behind it"),
     ),
     key=("attribute", "bin_low"),
+    intervals=(Interval(low="bin_low", high="bin_high"),),
 )
 
 TABLES = (MEANS, QUANTILES, BINS)

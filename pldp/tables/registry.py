@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pldp.tables import aggregates, histograms, items, numbers
-from pldp.tables.common import BUDGETS, DOUBTS, RELEASES, VALIDATIONS
+from pldp.tables.common import BUDGETS, DOUBTS, RELEASES, SPENDS, VALIDATIONS
 from pldp.tables.declaration import Table
 
 PUBLISHED: tuple[Table, ...] = (
@@ -13,6 +13,7 @@ PUBLISHED: tuple[Table, ...] = (
     *aggregates.TABLES,
     *items.TABLES,
     BUDGETS,
+    SPENDS,
     DOUBTS,
     VALIDATIONS,
 )

@@ -31,6 +31,7 @@ from pldp.questions.histograms.reports import Support
 from pldp.questions.plan import Plan
 from pldp.questions.question import Evidence
 from pldp.tasks.count import Counted
+from pldp.tasks.frames import Frames, build_frames
 from pldp.tasks.validate import validate
 from tests.people import histograms_of
 from tests.pldp import specs
@@ -51,6 +52,7 @@ RELEASE_GATES = (
     "domains_complete",
     "everyone_counted",
 )
+TABLE_GATES = ["tables_as_computed", "keys_unique", "cells_sound", "intervals_sound"]
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ def all_gates(shown: Shown) -> tuple[Gate, ...]:
     """Those of the release as a whole, then the question's."""
     evidence = Evidence(shown.n_users, shown.result, shown.tables, shown.truth)
     counted = list(shown.counted)
-    return (*shown.plan.gates(shown.n_users, shown.partitions, counted), *shown.histograms.gates(evidence))
+    asked = (gate.of("histograms") for gate in shown.histograms.gates(evidence))
+    return (*shown.plan.gates(shown.n_users, shown.partitions, counted), *asked)
 
 
 def files_of(counted: Sequence[Counted]) -> Iterator[tuple[str, int]]:
@@ -370,18 +373,23 @@ def test_a_mechanism_with_another_budget_is_noticed(tmp_path: Path) -> None:
 def test_the_stage_looks_at_the_frames_that_are_published(tmp_path: Path) -> None:
     """The same gates in the same order, the release's own first; a frame that was spoilt is refused."""
     found = stage_run(tmp_path)
-    shown, number = evidence_of(found), found.run.plan.questions.index(found.histograms)
-    assert number == 0
-    tables = {name: frame for name, frame in found.tables.items() if name != "budgets"}
+    plan, shown, results = found.run.plan, evidence_of(found), [found.result]
+    assert plan.questions == (found.histograms,)
+    frames = build_frames(plan, results, (), [found.histograms.tables(found.result)])
 
-    def verdicts(frames: dict[str, Any]) -> tuple[Verdict, ...]:
-        return validate.fn(found.run, found.ingested, found.counted, [found.result], [frames])
+    def verdicts(frames: Frames) -> tuple[Verdict, ...]:
+        return validate.fn(found.run, found.ingested, found.counted, results, frames)
 
     asked, proof = run_gates(all_gates(shown)), ["channels_recomputed", "truth_recovered", "channels_rehearsed"]
-    assert verdicts(tables)[: len(asked)] == asked
-    assert [verdict.gate for verdict in verdicts(tables)[len(asked) :]] == proof
-    spoilt = {**tables, "histograms": tables["histograms"].head(-1)}
-    assert {verdict.gate for verdict in verdicts(spoilt) if not verdict.passed} == {"domains_complete"}
+    seen = verdicts(frames)
+    assert seen[: len(asked)] == asked
+    assert [verdict.gate for verdict in seen[len(asked) :]] == [*TABLE_GATES, *proof]
+    (tables,) = frames.questions
+    spoilt = Frames(({**tables, "histograms": tables["histograms"].head(-1)},), frames.beside)
+    assert {verdict.gate for verdict in verdicts(spoilt) if not verdict.passed} == {
+        "domains_complete",
+        "tables_as_computed",
+    }
 
 
 def test_an_empty_frame_proves_nothing() -> None:

@@ -264,6 +264,10 @@ NUMBERS = (
         "thirteen",
         "fourteen",
         "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
     ),
 )
 

@@ -36,7 +36,7 @@ TABLES = {
 }
 """What the release of each name has rows in."""
 
-LATER = {"estimates", "doubts"}
+LATER = {"estimates", "spends", "doubts"}
 """Tables that this version has and that one had not."""
 
 FIRST = ("releases", "histograms", "level_estimates", "budgets", "validations")

@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from pldp.privacy.statement import spend_rows
 from pldp.questions.histograms.combine import HistogramsResult
 from pldp.questions.histograms.question import Histograms
-from pldp.tables.common import BUDGETS
+from pldp.tables.common import BUDGETS, SPENDS
 from pldp.tables.registry import published_table
 from pldp.tasks.combine import combine
 from pldp.tasks.count import Counted, add_up, count
@@ -49,7 +50,8 @@ class Staged:
         """As they are published."""
         plan = self.histograms
         tables = {name: frame(published_table(name), rows) for name, rows in plan.tables(self.result).items()}
-        return {**tables, "budgets": frame(BUDGETS, plan.budgets(self.result))}
+        spends = frame(SPENDS, spend_rows(self.run.plan))
+        return {**tables, "budgets": frame(BUDGETS, plan.budgets(self.result)), "spends": spends}
 
 
 def drawn(run: Run, partitions: int) -> None:

@@ -51,6 +51,14 @@ def make_tables() -> Tables:
     tables: Tables = {table.name: [] for table in PUBLISHED} | {"releases": releases()}
     for release in tables["releases"]:
         release_id, name = release["release_id"], release["name"]
+        tables["spends"].append(
+            {
+                "release_id": release_id,
+                "unit": release["protects"],
+                "worst_epsilon": release["worst_epsilon"],
+                "exact_epsilon": release["worst_epsilon"] - 0.001,
+            }
+        )
         gates = [("level_sums", True), ("levels_agree", release_id != "sample-3"), ("enough_users", True)]
         tables["validations"] += [
             {

@@ -92,8 +92,9 @@ def below(name: str, release_id: str) -> float:
 
 def spent() -> list[tuple[Any, ...]]:
     found: dict[tuple[str, str], list[float]] = {}
-    for row in TABLES["releases"]:
-        found.setdefault((row["name"], row["protects"]), []).append(row["worst_epsilon"])
+    names = {row["release_id"]: row["name"] for row in TABLES["releases"]}
+    for row in TABLES["spends"]:
+        found.setdefault((names[row["release_id"]], row["unit"]), []).append(row["worst_epsilon"])
     return [(*key, math.fsum(each), len(each)) for key, each in sorted(found.items())]
 
 
@@ -334,7 +335,7 @@ ANALYST: list[tuple[str, Answer]] = [
         "SELECT release_id, status, worst_epsilon",
         lambda: pick(TABLES["releases"], "release_id", "status", "worst_epsilon", "protects"),
     ),
-    ("sum(worst_epsilon)", spent),
+    ("sum(spends.worst_epsilon)", spent),
     ("max(nominal_epsilon)", attribute_costs),
     (
         "FILTER (withheld)",

@@ -56,7 +56,7 @@ def test_one_release_of_several(
     written = export_release(run.home.root, second.release_id, tmp_path / "second")
     assert "privacy.json" in written, "a refused release has spent too"
     heights = {table: pl.read_parquet(tmp_path / "second" / f"{table}.parquet").height for table in TABLES}
-    assert heights == dict.fromkeys(TABLES, 0) | {"releases": 1, "validations": 2}
+    assert heights == dict.fromkeys(TABLES, 0) | {"releases": 1, "spends": 1, "validations": 2}
 
 
 def test_nothing_is_overwritten_unless_by_force(run: Run, tmp_path: Path) -> None:

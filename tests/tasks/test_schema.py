@@ -109,5 +109,5 @@ def test_tables_that_are_not_there_are_empty_and_others_are_found() -> None:
         connection.execute("INSERT INTO validations VALUES ('g', 'a-1')")
         assert stored_tables(connection) == ["of_a_later_version", "validations"]
         found = read_rows(connection, "a-1")
-    assert found["validations"].rows() == [("a-1", "g", None, None, None, None, None)]
+    assert found["validations"].rows() == [("a-1", "g", None, None, None, None, None, None)]
     assert all(frame.is_empty() for name, frame in found.items() if name != "validations")

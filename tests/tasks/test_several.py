@@ -113,6 +113,7 @@ AS_LEVEL = {
     "users": {"path": "people.parquet", "user": "id", "level": "SEX"},
     "levels": {"choices": {"female": "1/2", "male": 1}},
 }
+AS_ITEMS = {**PEOPLE, "attributes": [{"name": "items", "column": "job", "values": list(people.JOBS)}]}
 HIDDEN = {**PEOPLE, "levels": {**PEOPLE["levels"], "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}}
 SAME_LEVEL = {**BASKETS, "users": {"path": "people.parquet", "user": "id", "level": "level"}}
 
@@ -128,6 +129,8 @@ SAME_LEVEL = {**BASKETS, "users": {"path": "people.parquet", "user": "id", "leve
         ((PEOPLE, {**BASKETS, "expected": {"users": 5}}), {}, "expected.users is said once"),
         ((PEOPLE, BASKETS), {"source": {"reports": "sent"}}, "takes no source where clients' reports"),
         ((PEOPLE,), {}, "questions"),
+        ((PEOPLE, {**FILMS, "providers": {"job": {"epsilon": 1}}}), {}, r"must have different names \(got job\)"),
+        ((AS_ITEMS, BASKETS), {}, r"must have different names \(got items\)"),
         ((PEOPLE, {**BASKETS, "kind": "zebras"}), {}, "kind must be histograms, items or aggregates"),
     ],
 )

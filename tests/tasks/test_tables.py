@@ -93,7 +93,7 @@ def test_rows_of_another_version_are_completed() -> None:
     older = pl.DataFrame({"release_id": ["a-1"], "gate": ["g"], "unknown": [1]})
     made = completed(VALIDATIONS, older)
     assert dict(made.schema) == schema(VALIDATIONS.columns)
-    assert made.rows() == [("a-1", "g", None, None, None, None, None)]
+    assert made.rows() == [("a-1", "g", None, None, None, None, None, None)]
     assert completed(VALIDATIONS, pl.DataFrame()).is_empty(), "a table that is not there has no rows"
 
 
@@ -145,9 +145,17 @@ def test_a_level_nobody_chose_has_no_estimates(tmp_path: Path) -> None:
 def test_validation_rows() -> None:
     from pldp.expectations.runner import Verdict
 
-    rows = validation_rows((Verdict("g", "It holds.", False, 1.0, 2.0, 0.5),))
+    rows = validation_rows((Verdict("g", "It holds.", False, 1.0, 2.0, 0.5, "items"),))
     assert rows.to_dicts() == [
-        {"gate": "g", "sentence": "It holds.", "passed": False, "observed": 1.0, "bound": 2.0, "false_alarm": 0.5}
+        {
+            "gate": "g",
+            "sentence": "It holds.",
+            "passed": False,
+            "observed": 1.0,
+            "bound": 2.0,
+            "false_alarm": 0.5,
+            "question": "items",
+        }
     ]
 
 

@@ -13,7 +13,7 @@ from pldp.page.blocks import (
     soft,
     strong,
 )
-from pldp.page.promises import conditions, epsilon, likelier, model, sure
+from pldp.page.promises import epsilon, likelier, sure
 from pldp.page.published import Published
 
 
@@ -52,8 +52,6 @@ def promise(page: Published) -> tuple[Block, ...]:
         ),
         Paragraph((f"Nobody’s {unit} spends more than that: {worst['meaning']}.{replacing}",)),
         *_default(promised.get("default_profile")),
-        *model(page),
-        *conditions(page),
     )
 
 

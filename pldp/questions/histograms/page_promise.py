@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pldp.page import words
 from pldp.page.blocks import Block, Column, Folded, Listing, Paragraph, Table, Text, strong
-from pldp.page.promises import conditions, likelier, model, sure
+from pldp.page.promises import likelier, sure
 from pldp.page.published import Published
 
 
@@ -16,6 +16,7 @@ def promise(page: Published) -> tuple[Block, ...]:
         ((level,), (words.above(epsilon),), (likelier(epsilon),), (sure(epsilon),))
         for level, epsilon in promised["by_level"].items()
     )
+    answers, on = ("All your answers", "") if page.alone else ("All your answers to these questions", " on them")
     titles = ("level", "total ε", "all reports together are at most", "from a coin toss one becomes at most")
     return (
         Paragraph(
@@ -27,21 +28,17 @@ def promise(page: Published) -> tuple[Block, ...]:
             "lead",
         ),
         Paragraph(_suppose(page)),
-        Paragraph(
-            (strong("All your answers together"), " are promised this, by the level chosen. Factors are rounded up.")
-        ),
+        Paragraph((strong(f"{answers} together"), " are promised this, by the level chosen. Factors are rounded up.")),
         Table(
             "What a user spends in total, by level", tuple(Column((title,)) for title in titles), totals, look="whole"
         ),
         Paragraph(
             (
-                f"Nobody can spend more than ε = {words.above(promised['worst_total']['nominal_epsilon'])}: "
+                f"Nobody can spend more than ε = {words.above(promised['worst_total']['nominal_epsilon'])}{on}: "
                 f"{promised['worst_total']['meaning']}.",
             )
         ),
-        *model(page),
         Folded(("One answer alone",), _alone(page)),
-        *conditions(page),
     )
 
 

@@ -11,7 +11,7 @@ from pldp.page.blocks import (
     Table,
     strong,
 )
-from pldp.page.promises import conditions, epsilon, likelier, model, sure
+from pldp.page.promises import epsilon, likelier, sure
 from pldp.page.published import Published
 
 TABLED = 500
@@ -59,8 +59,6 @@ def promise(page: Published) -> tuple[Block, ...]:
         ),
         *alone,
         *_scores(page),
-        *model(page),
-        *conditions(page),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -67,6 +66,11 @@ class Numbers(NumbersPlan, Question):
     choice_field: str = "level_0"
     place: str = NUMBERS
     """Where its reports lie."""
+
+    @property
+    def name(self) -> str:
+        """Levels by attribute make several such questions."""
+        return self.place
 
     def expected_sizes(self, users: int | None = None) -> Counts:
         return whole_counts(np.asarray(self.expected_shares), users or self.expected_users)
@@ -167,10 +171,7 @@ class Numbers(NumbersPlan, Question):
         return budgets(self, result)
 
     def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
-        """Named after its first attribute where levels by attribute make several such questions."""
-        _, _, first = self.place.partition("=")
-        looked_at = gates(self, evidence)
-        return tuple(replace(gate, name=f"{gate.name}_{first}") for gate in looked_at) if first else looked_at
+        return gates(self, evidence)
 
     def recomputed(self) -> Iterable[Compared]:
         return prove.recomputed(self)

@@ -23,6 +23,7 @@ from pldp.page.blocks import (
     Strip,
     Table,
 )
+from pldp.page.promises import promised
 from pldp.page.published import Published
 from pldp.page.wording import Wording
 from pldp.questions.aggregates.page import attribute_order
@@ -36,12 +37,14 @@ GOLDEN = {
         " attribute-1: Paragraph Pair(Figure(Bars Folded) Figure(Dots Folded))",
         " attribute-2: Paragraph Figure(Table Folded) Figure(Folded)",
         "budgets: Paragraph Figure(GroupedBars Folded) Listing",
-        "promise: Paragraph Paragraph Paragraph Table Paragraph Folded Folded Folded",
+        "promise: Paragraph Paragraph Paragraph Table Paragraph Folded",
+        "privacy: Paragraph Paragraph Paragraph Table Paragraph Folded Folded Folded",
     ],
     "numbers": [
         "numbers: Paragraph Paragraph Paragraph Table Pair(Figure(Spread Folded))",
         "budgets: Paragraph Figure(GroupedBars Folded) Listing",
-        "promise: Paragraph Paragraph Paragraph Table Paragraph Folded Folded Folded",
+        "promise: Paragraph Paragraph Paragraph Table Paragraph Folded",
+        "privacy: Paragraph Paragraph Paragraph Table Paragraph Folded Folded Folded",
     ],
     "items": [
         "sets: Paragraph",
@@ -49,12 +52,14 @@ GOLDEN = {
         " length-2: Figure(Bars Folded)",
         "rules: Paragraph Table",
         "budgets: Paragraph Table Listing",
-        "promise: Paragraph Paragraph Table Paragraph Folded Folded Folded",
+        "promise: Paragraph Paragraph Table Paragraph Folded",
+        "privacy: Paragraph Paragraph Table Paragraph Folded Folded Folded",
     ],
     "aggregates": [
         "totals: Paragraph Pair(Figure(Bars Folded) Figure(Bars Folded))",
         "budgets: Paragraph Folded Folded Listing",
-        "promise: Paragraph Paragraph Table Paragraph Folded Folded",
+        "promise: Paragraph Paragraph Table Paragraph",
+        "privacy: Paragraph Paragraph Table Paragraph Folded Folded",
     ],
 }
 
@@ -81,7 +86,43 @@ def outline(page: Published) -> list[str]:
     for part in ("budgets", "promise"):
         blocks = [block for kind in KIND_PAGES for block in getattr(kind, part)(page)]
         lines.append(f"{part}: {' '.join(map(form, blocks))}")
+    for section in promised(page, promise):
+        walk(section, 0)
     return lines
+
+
+def promise(page: Published) -> tuple[Any, ...]:
+    return tuple(block for kind in KIND_PAGES for block in kind.promise(page))
+
+
+def test_each_of_several_promises_reads_its_own_part_and_what_is_common_is_said_once() -> None:
+    own = {name: dict(KINDS[name]().promised) for name in ("histograms", "items", "aggregates")}
+    common = {key: own["items"][key] for key in ("public", "assumptions")}
+    part = [{**part, "kinds": [kind], "public": [f"what {kind} tell"]} for kind, part in own.items()]
+    totals = {"user": {"nominal_epsilon": 7.0, "meaning": "all"}, "item": {"nominal_epsilon": 2.0, "meaning": "one"}}
+    page = replace(histograms(), statement={**common, "worst_totals": totals, "questions": part, "model": "local",
+                                            "holds_towards": "all"})  # fmt: skip
+    (section,) = promised(page, promise)
+    assert [inner.title for inner in section.sections] == [
+        *(f"The promise about {kind}" for kind in own),
+        "What all of it rests on",
+    ]
+    said = [run for run in everything(section) if isinstance(run, str)]
+    assert sum("The model: " in line for line in said) == 1
+    assert sum(line == "Privacy statement as JSON" for line in said) == 1
+    assert sum(line == "What is public, and what the promise rests on" for line in said) == 1
+    assert [line for line in said if line.startswith("What histograms tell")] == ["What histograms tell."]
+    table = next(block for block in section.blocks if isinstance(block, Table))
+    assert [[text(cell) for cell in row[:2]] for row in table.rows] == [
+        ["A user", "7"],
+        ["One item of a user", "2"],
+    ]
+    for kind, inner in zip(own, section.sections, strict=False):
+        alone = promise(replace(page, statement=own[kind]))
+        if kind != "histograms":
+            assert inner.blocks == alone, kind
+    assert any("All your answers to these questions together" in line for line in said)
+    assert not any("All your answers together" in line for line in said)
 
 
 def everything(value: Any) -> Iterator[Any]:

@@ -33,8 +33,9 @@ INTERFACE = {
     "budgets": "release_id attribute level unit mechanism nominal_epsilon:DOUBLE exact_epsilon:DOUBLE "
     "level_leak:DOUBLE? share:DOUBLE n_users:BIGINT? noise_own:DOUBLE? noise_other:DOUBLE? covariance_slope:DOUBLE? "
     "covariance_base:DOUBLE? provider?",
+    "spends": "release_id unit worst_epsilon:DOUBLE exact_epsilon:DOUBLE?",
     "doubts": "release_id attribute level? finding observed:DOUBLE bound:DOUBLE chance:DOUBLE withheld:BOOLEAN",
-    "validations": "release_id gate sentence passed:BOOLEAN observed:DOUBLE bound:DOUBLE false_alarm:DOUBLE",
+    "validations": "release_id gate sentence passed:BOOLEAN observed:DOUBLE bound:DOUBLE false_alarm:DOUBLE question?",
 }
 """What analysts rely on: tables and columns in order, their types (VARCHAR unless said), `?` where null may stand.
 
