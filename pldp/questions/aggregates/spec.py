@@ -16,7 +16,6 @@ from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Holdings, Table
 
-KIND = "aggregates"
 MAX_ATTRIBUTES = 200
 MAX_PROFILES = 10_000
 MAX_PROVIDERS = 64

@@ -18,7 +18,6 @@ from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Holdings, Table
 
-KIND = "items"
 MAX_ITEMS = 50_000
 MAX_ONE = 2_000
 """Values of which a user has one: their channel is inverted."""

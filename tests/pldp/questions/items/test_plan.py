@@ -12,7 +12,8 @@ import pytest
 from pydantic import ValidationError
 
 from pldp.channels.exact import within
-from pldp.questions.items.levels import level_budgets, levels_from_frequency
+from pldp.papers.aprr.levels import levels_from_frequency
+from pldp.questions.items.levels import level_budgets
 from pldp.questions.items.predict import predicted_errors, typical_error
 from pldp.questions.items.question import Items
 from pldp.questions.items.resolve import make_plan
