@@ -16,12 +16,12 @@ from pldp.questions.histograms.spec import (
     Cells,
     Crosstab,
     Mechanism,
-    Method,
     check_assumed,
 )
 from pldp.questions.numbers.spec import Number, Numbers
 from pldp.spec.columns import check_roles
-from pldp.spec.fields import Model, Name, Text, Whole
+from pldp.spec.combination import LINEAR, Combination, Reference
+from pldp.spec.fields import Model, Name, Whole
 from pldp.spec.gates import Gates as Gates
 from pldp.spec.levels import Budget, Expected, Levels, check_shares, is_whole
 from pldp.spec.runner import Runner
@@ -29,9 +29,6 @@ from pldp.spec.schedule import Schedule
 from pldp.spec.source import Source
 
 CROSS = " × "
-PUBLIC_METHODS = ("guarded", "sum", "oc", "oc+", "op", "op-exact", "em")
-LINEAR = ("guarded", "sum", "oc", "oc+", "auem", "self-calibrated")
-HIDDEN_METHODS = ("auem", "self-calibrated", "sum", "em", "emoa-paper")
 
 
 def _kind(value: Any) -> str:
@@ -46,40 +43,6 @@ Attribute = Annotated[
     | Annotated[Number, Tag("number")],
     Discriminator(_kind, "kind", "kind must be category, binned, crosstab or number"),
 ]
-
-
-class Reference(Model):
-    """What `op` measures its error against. `truth` exists only in an evaluation."""
-
-    kind: Literal["truth", "public", "previous"]
-    path: Text | None = None
-
-    @model_validator(mode="after")
-    def _found(self) -> Self:
-        if (self.kind == "public") != (self.path is not None):
-            raise ValueError("needs path exactly when kind is public (a CSV of attribute, value, frequency)")
-        return self
-
-
-class Combination(Model):
-    """`method` gives the published answer (Spec.method where it is not stated); `also` stand beside it."""
-
-    method: Method | None = None
-    also: Annotated[tuple[Method, ...], Field(max_length=8)] = ()
-    disagreement: Literal["sum", "refuse"] = "sum"
-    alpha: Annotated[float, Field(gt=0, le=0.2)] = 1e-3
-    reference: Reference | None = None
-    steps: Annotated[Whole, Field(ge=1, le=1000)] = 20
-    sum_to_one: bool = False
-
-    @model_validator(mode="after")
-    def _referenced(self) -> Self:
-        if len({self.method, *self.also}) != 1 + len(self.also):
-            raise ValueError("also must name other methods than method, each once")
-        for method in (self.method, *self.also):
-            if method in ("op", "op-exact") and self.reference is None:
-                raise ValueError(f"method {method} needs a reference: public, previous, or truth in an evaluation")
-        return self
 
 
 class Intervals(Model):
@@ -250,27 +213,13 @@ class Spec(Model):
         return self
 
     def _check_methods(self) -> None:
-        known = HIDDEN_METHODS if self.levels.hidden else PUBLIC_METHODS
         for attribute in self.published:
-            own = attribute.methods or ()
-            if len(set(own)) != len(own):
-                raise ValueError(f"attributes: {attribute.name}.methods must differ from each other")
+            name, stated = attribute.name, attribute.methods or ()
+            if len(set(stated)) != len(stated):
+                raise ValueError(f"attributes: {name}.methods must differ from each other")
             for place, method in enumerate(self.methods_of(attribute)):
-                field = (
-                    f"attributes: {attribute.name}.methods" if own else "combination." + ("also" if place else "method")
-                )
-                if method not in known:
-                    raise ValueError(
-                        f"{field} must be one of {', '.join(known)} with levels.visibility: "
-                        f"{self.levels.visibility} (got {method!r})"
-                    )
-                if method in ("op", "op-exact") and self.combination.reference is None:
-                    raise ValueError(f"{field}: {method} needs combination.reference")
-                if method == "self-calibrated" and len(self.labels(attribute)) < 3:
-                    raise ValueError(
-                        f"{field}: self-calibrated needs attributes of at least 3 values: of 2, the sum of the "
-                        f"support tells nothing about the noise ({attribute.name}). Use em or auem"
-                    )
+                field = f"attributes: {name}.methods" if stated else "combination." + ("also" if place else "method")
+                self.combination.check_method(field, method, self.levels.visibility, name, len(self.labels(attribute)))
                 if self.postprocess in ("base-cut", "auto") and method not in LINEAR:
                     raise ValueError(f"postprocess: {self.postprocess} does not go with {field} {method!r}")
 

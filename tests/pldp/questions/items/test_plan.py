@@ -17,7 +17,8 @@ from pldp.questions.items.levels import level_budgets
 from pldp.questions.items.predict import predicted_errors, typical_error
 from pldp.questions.items.question import Items
 from pldp.questions.items.resolve import make_plan
-from pldp.questions.items.rowchannels import Bits, OneValue, Sampled
+from pldp.questions.items.rowchannels import Bits, OneValue
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.spec import ItemsSpec
 from pldp.questions.items.statement import items_statement
 from pldp.questions.items.values import exact_epsilon
