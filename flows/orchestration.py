@@ -69,8 +69,8 @@ def orchestrated(home: Path, *, loading: Sequence[str] = GATES) -> Iterator[None
 
 
 def _hosts_server() -> dict[Setting, Any]:
-    """The address of the server that a host's flow runs on. Prefect may have started it by itself: then no setting names
-    it, and we, who never start one so, would have none."""
+    """The address of the server that a host's flow runs on. Prefect may have started it by itself: then no setting
+    names it, and we, who never start one so, would have none."""
     host = SyncClientContext.get() or AsyncClientContext.get()
     return {} if PREFECT_API_URL.value() or host is None else {PREFECT_API_URL: str(host.client.api_url).rstrip("/")}
 

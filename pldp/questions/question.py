@@ -5,7 +5,7 @@ and answers for its kind at every stage of the way of the data:
 
     vault ──draw──▶ reports ──tally──▶ tallies ──combine──▶ estimates ──conclude──▶ tables ──gates──▶ published
 
-A kind is a folder beside this file and one line in registry.py.
+A kind is a folder beside this file and a line each in registry.py and entries.py.
 """
 
 from __future__ import annotations

@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from pldp.page.wording import Description, Label, Wording
-from pldp.questions.aggregates.spec import AggregatesSpec
-from pldp.questions.items.spec import ItemsSpec
+from pldp.questions.entries import Entry
 from pldp.spec.fields import Model, Name, Text
 from pldp.spec.levels import ExpectedUsers
 from pldp.spec.release import Combination, Gates, Retention, Spec
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 
-PEOPLE = "histograms"
 SEVERAL = "several"
 ONCE = ("name", "title", "description", "gates", "retention", "schedule", "runner")
 """What the release says, and no entry."""
@@ -30,17 +28,6 @@ class Sent(Model):
     """A folder of reports that clients perturbed, of all questions."""
 
     reports: Text
-
-
-def _kind(value: Any) -> str:
-    kind = value.get("kind", PEOPLE) if isinstance(value, dict) else getattr(value, "kind", PEOPLE)
-    return kind if isinstance(kind, str) else ""
-
-
-Entry = Annotated[
-    Annotated[Spec, Tag(PEOPLE)] | Annotated[ItemsSpec, Tag("items")] | Annotated[AggregatesSpec, Tag("aggregates")],
-    Discriminator(_kind, "kind", "kind must be histograms, items or aggregates"),
-]
 
 
 class SeveralSpec(Model):

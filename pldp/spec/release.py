@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from pldp.estimate.postprocess import POSTPROCESSES
 from pldp.page.wording import Description, Label, Wording
 from pldp.questions.histograms.spec import (
     MAX_VALUES,
@@ -21,7 +22,7 @@ from pldp.questions.histograms.spec import (
 from pldp.questions.numbers.spec import Number, Numbers
 from pldp.spec.columns import check_roles
 from pldp.spec.combination import LINEAR, Combination, Reference
-from pldp.spec.fields import Model, Name, Whole
+from pldp.spec.fields import Model, Name, Whole, one_of
 from pldp.spec.gates import Gates as Gates
 from pldp.spec.levels import Budget, Expected, Levels, check_shares, is_whole
 from pldp.spec.runner import Runner
@@ -70,7 +71,7 @@ class Spec(Model):
     numbers: Numbers | None = None
     expected: Expected = Expected()
     combination: Combination = Combination()
-    postprocess: Literal["none", "clip", "norm-sub", "norm-mul", "base-cut", "auto"] = "norm-sub"
+    postprocess: Annotated[str, one_of(*POSTPROCESSES)] = "norm-sub"
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()
@@ -220,7 +221,7 @@ class Spec(Model):
             for place, method in enumerate(self.methods_of(attribute)):
                 field = f"attributes: {name}.methods" if stated else "combination." + ("also" if place else "method")
                 self.combination.check_method(field, method, self.levels.visibility, name, len(self.labels(attribute)))
-                if self.postprocess in ("base-cut", "auto") and method not in LINEAR:
+                if POSTPROCESSES[self.postprocess].measures and method not in LINEAR:
                     raise ValueError(f"postprocess: {self.postprocess} does not go with {field} {method!r}")
 
     def _check_numbers(self) -> None:

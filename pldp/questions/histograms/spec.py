@@ -11,15 +11,16 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from pldp.channels.registry import PROTOCOLS
 from pldp.page.wording import Label, Labels, check_labels
 from pldp.questions.numbers.spec import MAX_BINS, Finite, Probabilities, check_bounds, check_probabilities
-from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole
+from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole, one_of
 from pldp.spec.levels import is_whole
 
 MAX_VALUES = 10_000
 
 Method = Literal["guarded", "sum", "oc", "oc+", "op", "op-exact", "em", "auem", "self-calibrated", "emoa-paper"]
-Mechanism = Literal["auto", "krr", "brr", "oue", "olh", "subset"]
+Mechanism = Annotated[str, one_of("auto", *PROTOCOLS)]
 
 
 class Category(Model):
