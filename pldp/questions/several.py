@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from pldp.errors import BrokenRule
 from pldp.page.wording import Description, Label, Wording
 from pldp.questions.entries import Entry
 from pldp.spec.fields import Model, Name, Text
@@ -58,17 +59,21 @@ class SeveralSpec(Model):
     def _together(self) -> Self:
         kinds = [entry.kind for entry in self.questions]
         if len(set(kinds)) != len(kinds):
-            raise ValueError("questions must be of different kinds: what a kind publishes stands in tables of its own")
+            raise BrokenRule(
+                "must be of different kinds: what a kind publishes stands in tables of its own", field="questions"
+            )
         if any(entry.source.remote for entry in self.questions):
-            raise ValueError(
-                "questions: rows of a database server are read by a spec of one kind only, whose one export is its "
-                "snapshot. Export the tables to Parquet files"
+            raise BrokenRule(
+                "rows of a database server are read by a spec of one kind only, whose one export is its "
+                "snapshot. Export the tables to Parquet files",
+                field="questions",
             )
         people = self.people
         if people is not None and people.source.one_row_per_user:
-            raise ValueError(
-                "questions: a table of people needs source.user_id beside other tables: rows of one person are brought "
-                "together by it"
+            raise BrokenRule(
+                "a table of people needs source.user_id beside other tables: rows of one person are brought "
+                "together by it",
+                field="questions",
             )
         return self
 
@@ -130,9 +135,11 @@ def _keys(content: Mapping[str, Any], entry: dict[str, Any]) -> Iterator[tuple[s
     if "expected" in content and isinstance(content["expected"], dict):
         own = entry.get("expected", {})
         if isinstance(own, dict) and "users" in own:
-            raise ValueError("questions: expected.users is said once, at the top, for all questions")
+            raise BrokenRule("expected.users is said once, at the top, for all questions", field="questions")
         yield "expected", {**(own if isinstance(own, dict) else {}), **content["expected"]}
     if "source" in content:
         if "source" in entry:
-            raise ValueError("questions: an entry takes no source where clients' reports of all questions are it")
+            raise BrokenRule(
+                "an entry takes no source where clients' reports of all questions are it", field="questions"
+            )
         yield "source", content["source"]

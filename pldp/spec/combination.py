@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from pldp.errors import BrokenRule, quoted
 from pldp.questions.histograms.spec import (
     Method,
 )
@@ -44,7 +45,7 @@ class Combination(Model):
     @model_validator(mode="after")
     def _referenced(self) -> Self:
         if len({self.method, *self.also}) != 1 + len(self.also):
-            raise ValueError("also must name other methods than method, each once")
+            raise BrokenRule("must name other methods than method, each once", field="also")
         for method in (self.method, *self.also):
             if method in ("op", "op-exact") and self.reference is None:
                 raise ValueError(f"method {method} needs a reference: public, previous, or truth in an evaluation")
@@ -54,13 +55,16 @@ class Combination(Model):
         """What a method needs of the attribute whose levels it combines; ValueError otherwise."""
         known = HIDDEN_METHODS if visibility == "hidden" else PUBLIC_METHODS
         if method not in known:
-            raise ValueError(
-                f"{field} must be one of {', '.join(known)} with levels.visibility: {visibility} (got {method!r})"
+            raise BrokenRule(
+                f"must be one of {', '.join(known)} with levels.visibility: {visibility}",
+                field=field,
+                value=quoted(method),
             )
         if method in ("op", "op-exact") and self.reference is None:
             raise ValueError(f"{field}: {method} needs combination.reference")
         if method == "self-calibrated" and n_values < 3:
-            raise ValueError(
-                f"{field}: self-calibrated needs attributes of at least 3 values: of 2, the sum of the "
-                f"support tells nothing about the noise ({attribute}). Use em or auem"
+            raise BrokenRule(
+                f"self-calibrated needs attributes of at least 3 values: of 2, the sum of the "
+                f"support tells nothing about the noise ({attribute}). Use em or auem",
+                field=field,
             )

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
+from pldp.errors import BrokenRule
 from pldp.estimate.postprocess import POSTPROCESSES
 from pldp.page.wording import Description, Label, Wording
 from pldp.questions.histograms.spec import (
     MAX_VALUES,
-    Binned,
-    Category,
     Cells,
     Crosstab,
     Mechanism,
     check_assumed,
 )
 from pldp.questions.numbers.spec import Number, Numbers
+from pldp.spec.attributes import Attribute
 from pldp.spec.columns import check_roles
 from pldp.spec.combination import LINEAR, Combination, Reference
 from pldp.spec.fields import Model, Name, Whole, one_of
@@ -30,20 +30,6 @@ from pldp.spec.schedule import Schedule
 from pldp.spec.source import Source
 
 CROSS = " × "
-
-
-def _kind(value: Any) -> str:
-    kind = value.get("kind", "category") if isinstance(value, dict) else getattr(value, "kind", "category")
-    return kind if isinstance(kind, str) else ""
-
-
-Attribute = Annotated[
-    Annotated[Category, Tag("category")]
-    | Annotated[Binned, Tag("binned")]
-    | Annotated[Crosstab, Tag("crosstab")]
-    | Annotated[Number, Tag("number")],
-    Discriminator(_kind, "kind", "kind must be category, binned, crosstab or number"),
-]
 
 
 class Intervals(Model):
@@ -165,15 +151,18 @@ class Spec(Model):
     def _consistent(self) -> Self:
         placed = (self.levels.column is not None) + (self.levels.assigned is not None)
         if self.source.reports is not None and placed:
-            raise ValueError("levels: takes no column or assigned with source.reports: the folders name the levels")
+            raise BrokenRule(
+                "must have no column or assigned with source.reports: the folders name the levels", field="levels"
+            )
         if self.source.reports is None and ((placed == 0 and len(self.levels.choices) > 1) or placed == 2):
-            raise ValueError(
-                "levels: needs either column (where users' choices stand) or assigned (shares drawn for a study)"
+            raise BrokenRule(
+                "must have either column (where users' choices stand) or assigned (shares drawn for a study)",
+                field="levels",
             )
         self.levels.check_dependence(personal=self.numbers is not None and isinstance(self.numbers.importance, dict))
         names = [attribute.name for attribute in self.attributes]
         if len(set(names)) != len(names):
-            raise ValueError("attributes must have different names")
+            raise BrokenRule("must have different names", field="attributes")
         categories = {a.name for a in self.categories}
         for attribute in self.attributes:
             if isinstance(attribute, Crosstab):
@@ -189,26 +178,30 @@ class Spec(Model):
                     raise ValueError(f"attributes: {attribute.name} has combinations that read alike")
                 check_assumed(attribute.assumed, size)
         if not self.published and not self.number_attributes:
-            raise ValueError("attributes must publish at least one histogram or number")
+            raise BrokenRule("must publish at least one histogram or number", field="attributes")
         self._check_numbers()
         self._check_columns()
         published = {attribute.name for attribute in self.published}
         if isinstance(self.budget.allocation, dict):
             if set(self.budget.allocation) != published:
-                raise ValueError("budget.allocation must give a share to every published attribute and to no other")
+                raise BrokenRule(
+                    "must give a share to every published attribute and to no other", field="budget.allocation"
+                )
             if not is_whole(self.budget.allocation.values()):
-                raise ValueError("budget.allocation must sum to 1")
+                raise BrokenRule("must sum to 1", field="budget.allocation")
         ruled = categories | {number.name for number in self.number_attributes}
         if isinstance(self.levels.column, dict) and set(self.levels.column) != ruled:
-            raise ValueError(
-                "levels.column must name a column for every category, binned and numeric attribute, or one for all"
+            raise BrokenRule(
+                "must name a column for every category, binned and numeric attribute, or one for all",
+                field="levels.column",
             )
         check_shares("expected.levels", self.expected.levels, self.levels.choices)
         crossed = any(isinstance(attribute, Crosstab) for attribute in self.attributes)
         if self.levels.hidden and isinstance(self.levels.column, dict) and crossed:
-            raise ValueError(
-                "levels.column must be one column for all attributes where levels are hidden and attributes are "
-                "crossed: a cross-tab's reports would tell about several levels"
+            raise BrokenRule(
+                "must be one column for all attributes where levels are hidden and attributes are "
+                "crossed: a cross-tab's reports would tell about several levels",
+                field="levels.column",
             )
         self._check_methods()
         return self
@@ -227,12 +220,13 @@ class Spec(Model):
     def _check_numbers(self) -> None:
         if not self.number_attributes:
             if self.numbers is not None:
-                raise ValueError("numbers: needs an attribute of kind: number")
+                raise BrokenRule("needs an attribute of kind: number", field="numbers")
             return
         if self.levels.hidden:
-            raise ValueError(
-                "levels.visibility must be public where there are numbers: what a user spends on a number shows in "
-                "the report. Cut them into bins (kind: binned), or publish numbers and hidden levels in two releases"
+            raise BrokenRule(
+                "must be public where there are numbers: what a user spends on a number shows in "
+                "the report. Cut them into bins (kind: binned), or publish numbers and hidden levels in two releases",
+                field="levels.visibility",
             )
         (self.numbers or Numbers()).check(self.number_attributes, with_categories=bool(self.published))
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from pldp.errors import BrokenRule
 from pldp.questions.items.levels import Scale
 from pldp.spec.fields import Model, Text, Value, Whole
 from pldp.spec.levels import Spend
@@ -54,8 +55,10 @@ class Sensitivity(Model):
             raise ValueError("needs either levels (one an item) or scores (a file, for evaluations)")
         above = [f"{item} {level}" for item, level in (self.levels or {}).items() if level >= self.of]
         if above:
-            raise ValueError(
-                f"levels must lie in 0 … {self.of - 1}, since `of` is {self.of} (got {', '.join(above[:5])})"
+            raise BrokenRule(
+                f"must lie in 0 … {self.of - 1}, since `of` is {self.of}",
+                field="levels",
+                value=f"{', '.join(above[:5])}",
             )
         if self.scores is not None:
             try:
@@ -63,7 +66,9 @@ class Sensitivity(Model):
             except ValueError as error:
                 raise ValueError(str(error)) from None
             if found.n_levels != self.of:
-                raise ValueError(f"scores.cuts must be {self.of - 1}, one less than levels (got {len(found.cuts)})")
+                raise BrokenRule(
+                    f"must be {self.of - 1}, one less than levels", field="scores.cuts", value=str(len(found.cuts))
+                )
         if self.collected is not None and self.levels is None:
-            raise ValueError("collected goes with levels: it names the release they come from")
+            raise BrokenRule("goes with levels: it names the release they come from", field="collected")
         return self
