@@ -26,7 +26,7 @@ from pldp.flows.options import (
 )
 
 if TYPE_CHECKING:
-    from pldp.tasks.specfile import Given
+    from pldp.spec.runner import RunnerOptions
 
 app = typer.Typer()
 SpecArgument = Annotated[Path, typer.Argument(metavar="SPEC", help="The release's spec, a YAML file.")]
@@ -139,7 +139,9 @@ def plan(
         show_plan(out, planned)
 
 
-def _prepare(home: Path, spec: Path, source: Path | None, runner: Given = None, *, evaluation: bool = False) -> Path:
+def _prepare(
+    home: Path, spec: Path, source: Path | None, runner: RunnerOptions = None, *, evaluation: bool = False
+) -> Path:
     """Refuse a bad spec or source before anything starts, and make the home."""
     from pldp.tasks.check import check
     from pldp.tasks.home import Home

@@ -18,11 +18,12 @@ import polars as pl
 import yaml
 
 from pldp.errors import GateFailed, Outcome, RequestError
+from pldp.spec.runner import RunnerOptions
 from pldp.tasks.analyst import ask, ask_group
 from pldp.tasks.frame_files import FrameLike, frame_file
 from pldp.tasks.home import Home
 from pldp.tasks.results import PublishedRelease, list_releases, read_release
-from pldp.tasks.specfile import Given, load_spec
+from pldp.tasks.specfile import load_spec
 
 if TYPE_CHECKING:
     from pldp.flows.evaluate import Evaluated
@@ -101,7 +102,7 @@ def release(
     *,
     source: str | Path | FrameLike | None = None,
     slot: str = "manual",
-    runner: Given = None,
+    runner: RunnerOptions = None,
     wait: bool = False,
 ) -> Published:
     """Perturb, estimate, validate and publish; the same spec, source and slot resume, or are found done.

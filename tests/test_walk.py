@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
+from pldp.questions.question import Question
 from pldp.tables.registry import published_table
 from pldp.tasks.combine import combine
 from pldp.tasks.count import add_up, count
 from pldp.tasks.ingest import ingest
 from pldp.tasks.publish import publish
 from pldp.tasks.tables import frame
-from tests.people import opened, world
+from tests.people import histograms_of, opened, world
 from tests.tasks.published import PASSED
 from tests.tasks.stages import draw_all
 
@@ -96,7 +97,7 @@ def called() -> Iterator[set[tuple[str, str]]]:
 def test_a_release_calls_every_function_of_the_walk(tmp_path: Path) -> None:
     attributes = [{"name": "job", "values": ["farmer", "smith", "nurse"], "other": "smith", "mechanism": "subset"}]
     run, file = opened(world(tmp_path, attributes=attributes), tmp_path / "home")
-    question = run.plan.questions[0]
+    question: Question = histograms_of(run)
     with called() as seen:
         ingested = ingest.fn(run, file)
         draw_all(run, range(ingested.partitions))

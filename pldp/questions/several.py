@@ -14,9 +14,10 @@ from pydantic import Field, model_validator
 from pldp.errors import BrokenRule
 from pldp.page.wording import Description, Label, Wording
 from pldp.questions.entries import Entry
+from pldp.spec.combination import Combination
 from pldp.spec.fields import Model, Name, Text
 from pldp.spec.levels import ExpectedUsers
-from pldp.spec.release import Combination, Gates, Retention, Spec
+from pldp.spec.release import Gates, Retention, Spec
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 

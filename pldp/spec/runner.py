@@ -19,6 +19,8 @@ LEAST_OF_ALL = 10**9
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,6})?) ?([MGT])(i?)B")
 _POWERS = {"M": 2, "G": 3, "T": 4}
+RunnerOptions = dict[str, str | int | None] | None
+"""What a command line says of the runner, under the keys of the spec; a place to run (`dask`) replaces the section."""
 
 
 def _place(value: Any) -> Any:

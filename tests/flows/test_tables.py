@@ -140,7 +140,7 @@ def basket_tables() -> list[Table]:
             "lift": [12.34],
         }
     )
-    return itemset_tables(itemsets, rules)
+    return list(itemset_tables(itemsets, rules))
 
 
 def studies() -> list[Table]:

@@ -41,7 +41,7 @@ class ItemList(Table):
     item: Text = "item"
 
 
-class Takers(Table):
+class Participants(Table):
     """Who takes part at which level, one row a user; users who have no items too."""
 
     user: Text = "user"
@@ -120,7 +120,7 @@ class ItemsSpec(Model):
     sensitivity: Sensitivity | None = None
     weights: dict[Value, Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = None
     levels: Choices = Choices(choices={ALL: Fraction(1)})
-    users: Takers | None = None
+    users: Participants | None = None
     itemsets: Itemsets
     sampling: Sampling = Sampling()
     combination: Literal["oc+", "sum"] = "oc+"
