@@ -22,6 +22,7 @@ import yaml
 from bench.common import RESULTS, ROOT, Measure, publish
 from bench.scale import MEMORY_RATIO, Cost
 from bench.utility import DRAWS, SEED, draw, gains, many, table, utility
+from pldp.papers.multiupp.dense import dense_catalogue
 from pldp.questions.aggregates.catalogue import Catalogue
 
 DATA = ROOT.parent / "shared" / "data"
@@ -59,8 +60,8 @@ def catalogues() -> Iterator[tuple[str, Catalogue]]:
             genres = [line.rstrip("\n").split("::")[2].split("|") for line in lines]
         names = sorted({genre for own in genres for genre in own})
         matrix = np.array([[genre in own for genre in names] for own in genres], dtype=np.uint8)
-        yield "movielens", Catalogue.from_dense(names, matrix)
-    yield "msnbc", Catalogue.from_dense([f"c{i}" for i in range(1, CATEGORIES + 1)], np.eye(CATEGORIES, dtype=np.uint8))
+        yield "movielens", dense_catalogue(names, matrix)
+    yield "msnbc", dense_catalogue([f"c{i}" for i in range(1, CATEGORIES + 1)], np.eye(CATEGORIES, dtype=np.uint8))
 
 
 def profiles() -> list[Measure]:

@@ -17,9 +17,10 @@ from bench.common import ROOT, Measure, publish
 from pldp.channels.numeric.domain import positions
 from pldp.channels.randomness import Keystream
 from pldp.papers.laboratory.datasets import DEFAULT_FOLDER, load
+from pldp.papers.pmpm.dealing import random_mix
 from pldp.papers.pmpm.draw import duchi_errors, squared_errors
 from pldp.papers.pmpm.methods import BUDGETS, DUCHI, HYBRID, MPM, PERSONAL, TOTAL, Census, dimensions, duchi, plan_of
-from pldp.questions.numbers.choice import predicted_mse, random_mix
+from pldp.questions.numbers.choice import predicted_mse
 from pldp.questions.numbers.means import ESTIMATORS
 
 REPEATS = 100

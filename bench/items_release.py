@@ -23,9 +23,9 @@ import yaml
 from bench.common import RESULTS, ROOT, Measure, publish
 from bench.items import CATEGORIES, HEADER, ITEMS, MSNBC, made_up
 from pldp.channels.randomness import Keystream
+from pldp.papers.aprr.levels import levels_from_frequency
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.comparators import Grouped, mask
-from pldp.questions.items.levels import levels_from_frequency
 from pldp.questions.items.mining import Search
 from pldp.questions.items.study import Identity, Method, study
 from pldp.questions.items.transactions import Columns

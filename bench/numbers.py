@@ -69,6 +69,24 @@ def main() -> bool:
     finally:
         for peer in peers.values():
             peer.stop()
+    measures = _speeds(taken, plan.levels[-1].sampled)
+    small, large = (_peak(users) for users in LARGE)
+    measures += [
+        Measure("1 M users: peak memory above idle", small, "B"),
+        Measure("10 M users: peak memory above idle", large, "B"),
+        Measure("peak memory above idle, 10 M / 1 M", large / small, "×", MEMORY_RATIO, "≤"),
+    ]
+    note = (
+        f"ε = {float(epsilon):.3g} a report ({float(TOTAL):g} in all), one process, per CPU-second, {ROUNDS} "
+        f"interleaved rounds, medians. Plain NumPy: PCG64 doubles, the fastest chunk of {len(CHUNKS)}; it is not "
+        f"private, because doubles are no grid. Memory: {ATTRIBUTES} attributes, partitions "
+        f"of {PARTITION:,} users drawn and tallied."
+    )
+    return publish("numbers", "Numbers", measures, note)
+
+
+def _speeds(taken: dict[str, float], sampled: int) -> list[Measure]:
+    """Beside plain NumPy and the peers, from the seconds that each took."""
     measures = []
     for name in ("pm", "duchi", "hm"):
         plain = min(taken[f"plain {name} {chunk}"] for chunk in CHUNKS)
@@ -77,7 +95,6 @@ def main() -> bool:
             Measure(f"{name}: plain NumPy", USERS / plain, "/s"),
             Measure(f"{name}: ours / plain NumPy", plain / taken[name], "×", REQUIRED[name]),
         ]
-    sampled = plan.levels[-1].sampled
     measures += [
         Measure("laplace: reports", USERS / taken["laplace"], "/s"),
         Measure(
@@ -92,19 +109,7 @@ def main() -> bool:
             Measure(f"{ours}: ours / {name}", taken[name] * USERS / taken[ours], "×", REQUIRED_OF_PEERS)
             for ours in ("pm", "duchi", "hm", "laplace")
         ]
-    small, large = (_peak(users) for users in LARGE)
-    measures += [
-        Measure("1 M users: peak memory above idle", small, "B"),
-        Measure("10 M users: peak memory above idle", large, "B"),
-        Measure("peak memory above idle, 10 M / 1 M", large / small, "×", MEMORY_RATIO, "≤"),
-    ]
-    note = (
-        f"ε = {float(epsilon):.3g} a report ({float(TOTAL):g} in all), one process, per CPU-second, {ROUNDS} "
-        f"interleaved rounds, medians. Plain NumPy: PCG64 doubles, the fastest chunk of {len(CHUNKS)}; it is not "
-        f"private, because doubles are no grid. Memory: {ATTRIBUTES} attributes, partitions "
-        f"of {PARTITION:,} users drawn and tallied."
-    )
-    return publish("numbers", "Numbers", measures, note)
+    return measures
 
 
 def _plan() -> NumbersPlan:

@@ -15,6 +15,7 @@ import numpy as np
 from bench.common import Measure, cpu_medians, medians, publish
 from bench.peers import interpreter
 from pldp.channels.randomness import Keystream
+from pldp.papers.multiupp.dense import dense_catalogue
 from pldp.questions.aggregates.budgets import allocate, caps, to_ticks, turning_point
 from pldp.questions.aggregates.catalogue import Catalogue, Units
 from pldp.questions.aggregates.objectives import MAE, MSE, Objective
@@ -71,7 +72,7 @@ def _catalogue(rng: np.random.Generator) -> Catalogue:
     for row in rows:
         row[rng.choice(ATTRIBUTES, rng.integers(1, 7), replace=False, p=chance / chance.sum())] = 1
     rows[:ATTRIBUTES] |= np.eye(ATTRIBUTES, dtype=np.uint8)
-    return Catalogue.from_dense([f"a{column}" for column in range(ATTRIBUTES)], rows)
+    return dense_catalogue([f"a{column}" for column in range(ATTRIBUTES)], rows)
 
 
 def _solves(catalogue: Catalogue, budgets: Units, objective: Objective, worker: subprocess.Popen[str]) -> list[Measure]:

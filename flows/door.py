@@ -1,14 +1,12 @@
 """The front door for programs and notebooks: what `import pldp` offers, over the same flows as the commands.
 
-A spec is a path, or a mapping of what its file would say; a source is a path, or a frame. A frame is written to the
-vault's side of the home before any flow is called, so that parameters of flows and tasks stay paths and names, and is
-deleted with the call.
+A spec is a path, or a mapping of what its file would say; a source is a path, or a frame: of Polars, also a
+lazy one, of Arrow or of pandas. A frame is written to the vault's side of the home before any flow is called, so that
+parameters of flows and tasks stay paths and names, and is deleted with the call.
 """
 
 from __future__ import annotations
 
-import os
-import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,20 +18,18 @@ import polars as pl
 import yaml
 
 from pldp.errors import GateFailed, Outcome, RequestError
+from pldp.spec.runner import RunnerOptions
 from pldp.tasks.analyst import ask, ask_group
-from pldp.tasks.durable import delete_folder, make_folder
+from pldp.tasks.frame_files import FrameLike, frame_file
 from pldp.tasks.home import Home
-from pldp.tasks.landing import alive
 from pldp.tasks.results import PublishedRelease, list_releases, read_release
-from pldp.tasks.specfile import Given, load_spec
+from pldp.tasks.specfile import load_spec
 
 if TYPE_CHECKING:
     from pldp.flows.evaluate import Evaluated
     from pldp.flows.planned import Planned
 
 SpecLike = str | Path | Mapping[str, Any]
-FrameLike = Any
-"""A Polars frame, or anything that it can be made of: an Arrow table, a pandas frame."""
 DEFAULT_HOME = "data/home"
 
 
@@ -106,7 +102,7 @@ def release(
     *,
     source: str | Path | FrameLike | None = None,
     slot: str = "manual",
-    runner: Given = None,
+    runner: RunnerOptions = None,
     wait: bool = False,
 ) -> Published:
     """Perturb, estimate, validate and publish; the same spec, source and slot resume, or are found done.
@@ -183,17 +179,5 @@ def _source_file(home: Home, spec: Path, source: str | Path | FrameLike | None) 
         yield None if source is None else Path(source).absolute()
         return
     stated = load_spec(spec, evaluation=True).spec.source.path or "frame.parquet"
-    frames = home.root / "frames"
-    make_folder(frames)
-    for left in frames.iterdir():  # by a program that was killed
-        if not alive(int(left.name.partition("-")[0])):
-            delete_folder(left)
-    folder = frames / f"{os.getpid()}-{secrets.token_hex(8)}"
-    make_folder(folder)
-    try:
-        path = folder / Path(stated).with_suffix(".parquet").name
-        frame = source if isinstance(source, pl.DataFrame) else pl.DataFrame(source)
-        frame.write_parquet(path)
+    with frame_file(home, stated, source) as path:
         yield path
-    finally:
-        delete_folder(folder)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from pldp.tasks.terminal import SafeConsole
 
@@ -34,3 +35,8 @@ def given_runner(runner: str | None, workers: int | None, memory: str | None) ->
 
 def print_json(content: Any) -> None:
     sys.stdout.write(json.dumps(content, default=str, allow_nan=False) + "\n")
+
+
+def say(label: str, style: str, message: str) -> None:
+    """One message to whoever runs the command, beside the answer."""
+    err.print(Text.assemble((label, style), f" {message}"), soft_wrap=True)

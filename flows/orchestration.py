@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prefect.context import FlowRunContext
+from prefect.context import AsyncClientContext, FlowRunContext, SyncClientContext
 from prefect.settings import (
     PREFECT_API_AUTH_STRING,
     PREFECT_API_URL,
@@ -46,7 +46,7 @@ def orchestrated(home: Path, *, loading: Sequence[str] = GATES) -> Iterator[None
     The modules that it needs late are loaded beside, from the time on in which nothing is done but wait for the server.
     """
     if FlowRunContext.get() is not None:  # in somebody's own flow, on the server that it runs on
-        with temporary_settings(_SAFE):
+        with temporary_settings(_SAFE | _hosts_server()):
             yield
         return
     server = run_server(home)
@@ -66,6 +66,13 @@ def orchestrated(home: Path, *, loading: Sequence[str] = GATES) -> Iterator[None
         if server.has_ended and not isinstance(error, PldpError):
             raise server.ended() from None
         raise
+
+
+def _hosts_server() -> dict[Setting, Any]:
+    """The address of the server that a host's flow runs on. Prefect may have started it by itself: then no setting
+    names it, and we, who never start one so, would have none."""
+    host = SyncClientContext.get() or AsyncClientContext.get()
+    return {} if PREFECT_API_URL.value() or host is None else {PREFECT_API_URL: str(host.client.api_url).rstrip("/")}
 
 
 def alone_with(server: OwnServer) -> dict[Setting, Any]:

@@ -18,6 +18,7 @@ from pldp.flows.orchestration import orchestrated
 from pldp.flows.pipeline import conclude, draw, threads
 from pldp.flows.progress import report, tell
 from pldp.flows.runner import running_on
+from pldp.spec.runner import RunnerOptions
 from pldp.tasks.collect import ingest_source
 from pldp.tasks.home import Home
 from pldp.tasks.landing import land
@@ -25,7 +26,7 @@ from pldp.tasks.leftout import remarks
 from pldp.tasks.publish import publish, status_of
 from pldp.tasks.references import reference_of
 from pldp.tasks.run import FORMAT, Run, open_run
-from pldp.tasks.specfile import Given, SpecFile, load_spec
+from pldp.tasks.specfile import SpecFile, load_spec
 from pldp.tasks.stage import stage
 from pldp.tasks.vaults import forget_vault, leaving_nothing, settle_vault, sweep_vaults
 from pldp.tasks.wording import keep_wording, stated_wording
@@ -54,7 +55,7 @@ def release(
     slot: str = MANUAL,
     source: Path | None = None,
     wait: bool = False,
-    runner: Given = None,
+    runner: RunnerOptions = None,
 ) -> Released:
     """Run one release under the home's lock; the same identity resumes or is found done."""
     file, source = load_settled(spec_path, source, runner, slot)
@@ -74,7 +75,7 @@ def release(
             _opened.reset(token)
 
 
-def load_settled(path: Path, source: Path | None, runner: Given, slot: str) -> tuple[SpecFile, Path | None]:
+def load_settled(path: Path, source: Path | None, runner: RunnerOptions, slot: str) -> tuple[SpecFile, Path | None]:
     """The spec with the folder that it reads. A collector's inbox is closed for the slot first; the rest is as ever."""
     file = load_spec(path, source, runner)
     if source is None and file.spec.source.inbox is not None:
@@ -87,7 +88,7 @@ def load_settled(path: Path, source: Path | None, runner: Given, slot: str) -> t
 
 @flow(name="release", task_runner=threads(), persist_result=False, validate_parameters=False)
 def release_flow(
-    spec_path: str, home: str, slot: str = MANUAL, source: str | None = None, runner: Given = None
+    spec_path: str, home: str, slot: str = MANUAL, source: str | None = None, runner: RunnerOptions = None
 ) -> Released:
     """The way of the data. Parameters are paths and names: they end up in the orchestration database."""
     opened = _opened.get()

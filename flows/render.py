@@ -46,6 +46,14 @@ def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: 
     out.print(f"Reports   {places.reports / found.release_id}", highlight=False, soft_wrap=True)
 
 
+SHOWN = {
+    *("releases", "validations", "budgets", "doubts", "spends"),
+    *("histograms", "estimates", "level_estimates", "level_shares"),
+    *("means", "quantiles", "bins", "aggregates", "itemsets", "rules"),
+}
+"""Tables that have a look of their own here, or too many rows for a terminal."""
+
+
 def _tables(found: PublishedRelease) -> Iterator[Table]:
     """What a release has, whatever its kind."""
     tables = {name: rows for name, rows in found.tables.items() if not rows.is_empty()}
@@ -60,6 +68,8 @@ def _tables(found: PublishedRelease) -> Iterator[Table]:
         yield from itemset_tables(tables["itemsets"], found.tables["rules"])
     if "aggregates" in tables:
         yield from totals_tables(tables["aggregates"])
+    for name in sorted(tables.keys() - SHOWN):  # of a kind that has no look of its own
+        yield frame_table(name, tables[name].drop("release_id", strict=False))
     if "doubts" in tables:
         yield frame_table("doubts about reports that clients sent", tables["doubts"].drop("release_id", strict=False))
     if "budgets" in tables:

@@ -28,24 +28,12 @@ FULL = os.strerror(errno.ENOSPC)
 _ALONE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 """A file decides by its first bytes what DuckDB would fetch from the network and run to read it."""
 
-_COLUMN = re.compile(r'^\s+"?(\w+)"?\s+[A-Z][^-]*--\s*(.+?)\s*$', re.MULTILINE)
-_TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
-
 
 def statement(name: str, **lists: str) -> str:
     """The text of sql/<name>.sql; `lists` fill in what SQL cannot take as a parameter: columns, in quotes."""
     text = files("pldp.sql").joinpath(f"{name}.sql").read_text(encoding="utf-8")
     # In one pass: a column may be named like a place to fill in.
     return re.sub(r"\{(\w+)\}", lambda place: lists.get(place[1], place[0]), text)
-
-
-def comments(table_statement: str) -> Iterator[str]:
-    """COMMENT statements from the remarks behind the columns of a CREATE TABLE, so that they stand once."""
-    table = _TABLE.search(table_statement)
-    if table is None:
-        raise ValueError("not a CREATE TABLE statement")
-    for column, remark in _COLUMN.findall(table_statement):
-        yield f'COMMENT ON COLUMN {table[1]}."{column}" IS {text(remark)}'
 
 
 def over(relation: duckdb.DuckDBPyRelation, name: str, query: str) -> duckdb.DuckDBPyRelation:

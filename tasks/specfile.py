@@ -22,6 +22,7 @@ from pldp.questions.several import entries_of
 from pldp.questions.source import roles
 from pldp.questions.specs import SPECS, AnySpec, kind_of
 from pldp.spec.columns import check_roles
+from pldp.spec.runner import RunnerOptions
 from pldp.spec.source import SUFFIXES
 from pldp.tasks import plainyaml
 from pldp.tasks.public import read_public
@@ -29,8 +30,6 @@ from pldp.tasks.sources.listing import files_at, names_many
 from pldp.tasks.specerrors import broken_rules, printable
 from pldp.tasks.stamps import Stamp, require_unchanged, stamp
 
-Given = dict[str, str | int | None] | None
-"""What a command line says of the runner, under the keys of the spec; a place to run (`dask`) replaces the section."""
 _LARGEST = 16 << 20
 """Bytes of a spec: somebody who names the data by mistake is told at once."""
 
@@ -91,12 +90,8 @@ class SpecFile:
     def refuse_evaluation(self) -> None:
         """What only a release may do. `plan` may ask for either, as it does neither."""
         if self.spec.source.reports is not None:
-            raise SpecError(
-                "holds no truth to compare with; an evaluation needs path",
-                Outcome.NOTHING_RUN,
-                file=self.path,
-                field="source.reports",
-            )
+            rule = "holds no truth to compare with; an evaluation needs path"
+            raise SpecError(rule, Outcome.NOTHING_RUN, file=self.path, field="source.reports")
 
     def plan_at(self, total: Fraction) -> Plan:
         """The plan of the same spec with another total; ValueError where there is none."""
@@ -126,7 +121,9 @@ def published(content: Any) -> str:
     return json.dumps(nameless(content), ensure_ascii=False)
 
 
-def load_spec(path: Path, source: Path | None = None, runner: Given = None, *, evaluation: bool = False) -> SpecFile:
+def load_spec(
+    path: Path, source: Path | None = None, runner: RunnerOptions = None, *, evaluation: bool = False
+) -> SpecFile:
     """Read and validate a spec whole; `source` and `runner` take the place of what it says of them.
 
     An evaluation may ask for what no release does.
@@ -195,7 +192,7 @@ def _refuse_roles(file: SpecFile) -> None:
             read.append((here, section.table, named))
 
 
-def read_content(path: Path, source: Path | None = None, runner: Given = None) -> dict[str, Any]:
+def read_content(path: Path, source: Path | None = None, runner: RunnerOptions = None) -> dict[str, Any]:
     """The file's keys and values, not yet looked at."""
     try:
         found = path.stat()

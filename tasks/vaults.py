@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pldp.errors import HomeError, Outcome, SourceError, SpecError
 from pldp.tasks.durable import delete_folder, sync_tree
+from pldp.tasks.frame_files import abandoned_frames
 from pldp.tasks.home import Home
 from pldp.tasks.landing import forget_landing
 from pldp.tasks.results import UNFINISHED, list_releases
@@ -40,15 +41,16 @@ class Vault:
 
 
 def vaults(home: Home) -> list[Vault]:
-    """Every vault of a home; none for whoever may not look."""
+    """Every vault of a home, and frames that a killed program left; none for whoever may not look."""
+    frames = [Vault(folder, LEFT) for folder in abandoned_frames(home)]
     try:
         folders = sorted(path for path in home.vault.iterdir() if path.is_dir() and not path.is_symlink())
     except (FileNotFoundError, PermissionError):
-        return []
+        return frames
     if not folders:
-        return []
+        return frames
     states = dict(list_releases(home.root).select("release_id", "status").iter_rows())
-    return [Vault(folder, _state(home, folder.name, states.get(folder.name))) for folder in folders]
+    return [*(Vault(folder, _state(home, folder.name, states.get(folder.name))) for folder in folders), *frames]
 
 
 def settle_vault(run: Run) -> None:

@@ -9,11 +9,12 @@ from fractions import Fraction
 import numpy as np
 
 from pldp.channels.exact import SCALE
+from pldp.papers.aprr.levels import levels_from_frequency
 from pldp.papers.model import Point
 from pldp.questions.items.allocation import RowWish, bounded_items
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.comparators import GROUP_KEEPS, MASK_KEEP, mask, threshold
-from pldp.questions.items.levels import ZERO_SHARE, level_budgets, levels_from_frequency
+from pldp.questions.items.levels import ZERO_SHARE, level_budgets
 from pldp.questions.items.metrics import Privacy, privacy
 from pldp.questions.items.transactions import Columns
 from pldp.questions.items.values import exact_epsilon

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -16,7 +17,10 @@ import polars as pl
 from pldp.errors import HomeError, Outcome
 from pldp.papers.compare import Tally
 from pldp.papers.model import Compared, Fact, Point, Unit
-from pldp.tasks.query import comments, connect, statement
+from pldp.tasks.query import connect, statement, text
+
+_COLUMN = re.compile(r'^\s+"?(\w+)"?\s+[A-Z][^-]*--\s*(.+?)\s*$', re.MULTILINE)
+_TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 
 FILE = "reproduce.duckdb"
 _TABLES = ("90_reproduce_runs", "91_reproduce_points", "92_reproduce_facts", "93_reproduce_comparisons")
@@ -143,3 +147,12 @@ def open_store(folder: Path) -> Iterator[Store]:
             for comment in comments(create):
                 connection.execute(comment)
         yield Store(connection)
+
+
+def comments(table_statement: str) -> Iterator[str]:
+    """COMMENT statements from the remarks behind the columns of a CREATE TABLE, so that they stand once."""
+    table = _TABLE.search(table_statement)
+    if table is None:
+        raise ValueError("not a CREATE TABLE statement")
+    for column, remark in _COLUMN.findall(table_statement):
+        yield f'COMMENT ON COLUMN {table[1]}."{column}" IS {text(remark)}'

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from pldp.channels.randomness import Keystream
 from pldp.papers.model import Data, Point, Unit
+from pldp.papers.multiupp.dense import dense_catalogue
 from pldp.papers.multiupp.filter import SCALE, Ratings, means, train
 from pldp.papers.multiupp.items import Floats, Kinds, Whole, draw_items, fit
 from pldp.papers.multiupp.utility import draw_profiles
 from pldp.questions.aggregates.budgets import allocate, to_ticks
-from pldp.questions.aggregates.catalogue import Catalogue
 from pldp.questions.aggregates.objectives import OBJECTIVES
 from pldp.questions.aggregates.release import Mechanism
 
@@ -143,7 +143,7 @@ def world_of(data: Data, users: int, seed: int, *, trained: bool = True) -> Worl
 def _perturbed(world: World, kinds: Kinds, objective: str, seed: int) -> Floats:
     """Every user's aggregates as the provider gets them; what differs between objectives is the allocation only."""
     names = [str(column) for column in range(world.genres.shape[1])]
-    catalogue = Catalogue.from_dense(names, world.genres)
+    catalogue = dense_catalogue(names, world.genres)
     profiles = draw_profiles(len(names), PROFILES, np.random.default_rng([seed, 1]))
     mechanism = Mechanism(catalogue, allocate(catalogue, profiles, to_ticks(EPSILON), OBJECTIVES[objective]).ticks)
     rng = np.random.default_rng([seed, 2])

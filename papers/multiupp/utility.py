@@ -13,6 +13,7 @@ from typing import TypedDict
 import numpy as np
 
 from pldp.papers.model import Data, Point, Unit
+from pldp.papers.multiupp.dense import dense_catalogue
 from pldp.questions.aggregates.budgets import TICK_BITS, allocate, equal_scaling, to_ticks, turning_point
 from pldp.questions.aggregates.catalogue import Catalogue, Units
 from pldp.questions.aggregates.metrics import (
@@ -61,7 +62,7 @@ def catalogue_of(dataset: str, data: Data) -> Catalogue:
     """MovieLens' films by genre; MSNBC's pages, each of one category."""
     names = [str(name) for name in data["names"]]
     matrix = data["genres"].astype(np.uint8) if dataset == "movielens" else np.eye(len(names), dtype=np.uint8)
-    return Catalogue.from_dense(names, matrix)
+    return dense_catalogue(names, matrix)
 
 
 def losses(catalogue: Catalogue, budgets: Units, epsilon: Fraction) -> Losses:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pldp.channels.numeric.domain import Codes, Floats, positions
-from pldp.channels.numeric.duchi import DuchiMany
 from pldp.channels.numeric.mechanism import NumericMechanism
 from pldp.channels.randomness import Keystream
+from pldp.papers.pmpm.duchi import DuchiMany
+from pldp.papers.pmpm.simulate import Collection, report_values
 from pldp.questions.numbers.budgets import Units, sample_attributes
 from pldp.questions.numbers.means import ESTIMATORS, Groups, estimate_groups
-from pldp.questions.numbers.simulate import Collection, report_values
 
 Deal = Callable[[int, Keystream], Units]
 """Units of the sampled attributes of so many users."""

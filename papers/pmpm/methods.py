@@ -10,13 +10,14 @@ import numpy as np
 
 from pldp.channels.numeric.domain import Bounds, Codes, Floats, positions
 from pldp.channels.numeric.draws import fair_bits
-from pldp.channels.numeric.duchi import DuchiMany
 from pldp.channels.randomness import Keystream
 from pldp.papers.model import Data
+from pldp.papers.pmpm.dealing import deal_at_random, random_mix
 from pldp.papers.pmpm.draw import Plan
-from pldp.questions.numbers.budgets import BudgetClasses, Units, deal_at_random, deal_by_importance, sampled_attributes
-from pldp.questions.numbers.choice import ClassMix, best_sampled, class_mix, predicted_mse, random_mix
-from pldp.questions.numbers.simulate import Collection
+from pldp.papers.pmpm.duchi import DuchiMany
+from pldp.papers.pmpm.simulate import Collection
+from pldp.questions.numbers.budgets import BudgetClasses, Units, deal_by_importance, sampled_attributes
+from pldp.questions.numbers.choice import ClassMix, best_sampled, class_mix, predicted_mse
 
 TAUS = (Fraction(9, 8), Fraction(5, 4), Fraction(11, 8), Fraction(3, 2))
 PERSONAL = tuple(f"PMPM τ={float(tau):g}" for tau in TAUS)

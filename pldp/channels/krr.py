@@ -48,6 +48,7 @@ class KRR(PureProtocol):
     """
 
     name: ClassVar[str] = "krr"
+    words: ClassVar[str] = "the true answer with a stated chance, else any other one"
     level_free: ClassVar[bool] = True
     domain_size: int
     redraw: int

@@ -60,6 +60,7 @@ class OLH(PureProtocol):
     """
 
     name: ClassVar[str] = "olh"
+    words: ClassVar[str] = "the answer is hashed to few values, of which one is reported by krr"
     domain_size: int
     buckets: int
     redraw: int

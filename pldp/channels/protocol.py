@@ -32,6 +32,8 @@ class PureProtocol(ABC):
     """
 
     name: ClassVar[str]
+    words: ClassVar[str]
+    """What it does to an answer, for readers of a page."""
     level_free: ClassVar[bool] = False
     """Whether reports look alike at every budget, as hidden levels need: one alphabet, no parameter in the report."""
     domain_size: int

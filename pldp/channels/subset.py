@@ -34,6 +34,7 @@ class Subset(BitVectors):
     """
 
     name: ClassVar[str] = "subset"
+    words: ClassVar[str] = "a few values are reported together, the true answer among them with a stated chance"
     domain_size: int
     size: int
     include: int

@@ -52,6 +52,7 @@ class BRR(Unary):
     """
 
     name: ClassVar[str] = "brr"
+    words: ClassVar[str] = "every value is reported as yes or no, each told wrongly with a stated chance"
     domain_size: int
     keep: int
 
@@ -97,6 +98,7 @@ class OUE(Unary):
     """
 
     name: ClassVar[str] = "oue"
+    words: ClassVar[str] = "every value is reported as yes or no, a wrong yes made rare"
     domain_size: int
     flip: int
 

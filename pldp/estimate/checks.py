@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pldp.channels.protocol import Floats
-from pldp.estimate.combine import Combined, Levels, linear_variance, noise_variances, spread
+from pldp.estimate.combine import Combined, Levels, noise_variances
 from pldp.estimate.distributions import chi2
 from pldp.estimate.postprocess import project_to_simplex
 
@@ -76,13 +76,6 @@ def unbiasedness(combined: Combined, levels: Levels, truth: Floats) -> Floats:
     statistic = (error * woodbury(own[..., :cells], rows, inner, error)).sum(axis=-1)
     p_value: Floats = chi2.sf(statistic, cells)
     return p_value
-
-
-def z_scores(combined: Combined, levels: Levels, truth: Floats) -> Floats:
-    """Errors in units of the standard error that the truth implies."""
-    noise = noise_variances(levels.protocols, truth)
-    variance = linear_variance(combined.weights, levels.n, noise, spread(truth, levels.n_reports))
-    return (combined.frequency - truth) / np.sqrt(variance)
 
 
 def woodbury(diagonal: Floats, rows: Floats, core: Floats, right: Floats) -> Floats:

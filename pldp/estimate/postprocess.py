@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.protocol import Floats
 
-POSTPROCESSES = ("none", "clip", "norm-sub", "norm-mul", "base-cut", "auto")
 CHOICES = ("norm-sub", "norm-mul")
 """What `auto` chooses among; of equal risk estimates the first. `none` is never closer in sum than `norm-sub`."""
 CUT = 2.0
 """Standard errors below which `base-cut` sees nothing."""
 
 
+@dataclass(frozen=True)
+class Postprocess:
+    """One way to treat estimates afterwards: a spec's name for it, what a page says of it, and what it does."""
+
+    name: str
+    words: str
+    apply: Callable[[Floats, Floats], Floats]
+    """From shares and their standard errors."""
+    measures: bool = False
+    """Whether it goes by the standard errors, which only linear estimates have of every share."""
+
+
 def postprocess(name: str, frequency: Floats, standard_error: Floats | None = None) -> Floats:
-    """`standard_error` is what `base-cut` measures by; the others do without."""
-    match name:
-        case "none":
-            return frequency
-        case "clip":
-            return np.clip(frequency, 0, 1)
-        case "norm-sub":
-            return project_to_simplex(frequency)
-        case "norm-mul":
-            return rescale(frequency)
-        case "base-cut":
-            if standard_error is None:
-                raise ValueError("base-cut needs the estimate's standard error")
-            return base_cut(frequency, standard_error)
-        case "auto":
-            if standard_error is None:
-                raise ValueError("auto needs the estimate's standard error")
-            best = least_risk(frequency, standard_error)
-            done = [postprocess(choice, frequency) for choice in CHOICES]
-            return np.choose(best[..., None], done)
-        case _:
-            raise ValueError(f"{name!r} is not one of {', '.join(POSTPROCESSES)}")
+    """`standard_error` is needed by those that measure by it; the others do without."""
+    if name not in POSTPROCESSES:
+        raise ValueError(f"{name!r} is not one of {', '.join(POSTPROCESSES)}")
+    chosen = POSTPROCESSES[name]
+    if standard_error is None and chosen.measures:
+        raise ValueError(f"{name} needs the estimate's standard error")
+    return chosen.apply(frequency, frequency if standard_error is None else standard_error)
 
 
 def risk_estimates(frequency: Floats, standard_error: Floats) -> Floats:
@@ -95,3 +94,37 @@ def base_cut(frequency: Floats, standard_error: Floats, cut: float = CUT) -> Flo
     Small true values are lost with the noise, and the rest need not sum to one.
     """
     return np.where(frequency < cut * standard_error, 0.0, frequency)
+
+
+def least_risky(frequency: Floats, standard_error: Floats) -> Floats:
+    """Each histogram by the one of `CHOICES` that `least_risk` says."""
+    done = [postprocess(choice, frequency) for choice in CHOICES]
+    return np.choose(least_risk(frequency, standard_error)[..., None], done)
+
+
+POSTPROCESSES: dict[str, Postprocess] = {
+    one.name: one
+    for one in (
+        Postprocess(
+            "none", "nothing was done to them afterwards, so a share can be negative", lambda frequency, _: frequency
+        ),
+        Postprocess(
+            "clip", "shares below 0 or above 1 were then cut off", lambda frequency, _: np.clip(frequency, 0, 1)
+        ),
+        Postprocess(
+            "norm-sub",
+            "they were then moved to the nearest shares that are not negative and sum to 1",
+            lambda frequency, _: project_to_simplex(frequency),
+        ),
+        Postprocess(
+            "norm-mul",
+            "negative shares were then set to 0 and the others scaled to sum to 1",
+            lambda frequency, _: rescale(frequency),
+        ),
+        Postprocess("base-cut", "shares below two standard errors were then set to 0", base_cut, measures=True),
+        Postprocess(
+            "auto", "of two ways to make them sum to 1 the less risky one was then taken", least_risky, measures=True
+        ),
+    )
+}
+"""By the name that a spec gives them."""

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from pldp.errors import BrokenRule, quoted
 from pldp.spec.fields import Prose, Value
 
 Label = Annotated[Value | None, Field(exclude=True)]
@@ -61,8 +62,10 @@ def check_labels(labels: Mapping[str, str] | None, values: Iterable[str]) -> Non
     known = list(values)
     unknown = [value for value in labels or {} if value not in set(known)]
     if unknown:
-        raise ValueError(f"labels must be for declared values (got {unknown[0]!r})")
+        raise BrokenRule("must be for declared values", field="labels", value=quoted(unknown[0]))
     shown = [(labels or {}).get(value, value) for value in known]
     if len(set(shown)) != len(shown):
         twice = next(label for label in shown if shown.count(label) > 1)
-        raise ValueError(f"labels must differ from each other and from values without one (got {twice!r} twice)")
+        raise BrokenRule(
+            f"must differ from each other and from values without one (got {twice!r} twice)", field="labels"
+        )

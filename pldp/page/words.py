@@ -6,6 +6,9 @@ import math
 import re
 from collections.abc import Iterable
 
+from pldp.channels.registry import PROTOCOLS
+from pldp.estimate import postprocess
+
 METHODS = {
     "sum": "every level weighs as much as it has users, which assumes nothing about who chooses which level",
     "oc": "levels with less noise weigh more",
@@ -17,13 +20,7 @@ METHODS = {
     "self-calibrated": "support corrected for the noise that its own sum shows, without asking for levels",
     "op-exact": "levels weigh as much as makes the largest difference from a reference histogram smallest",
 }
-POSTPROCESSES = {
-    "none": "nothing was done to them afterwards, so a share can be negative",
-    "clip": "shares below 0 or above 1 were then cut off",
-    "norm-mul": "negative shares were then set to 0 and the others scaled to sum to 1",
-    "base-cut": "shares below two standard errors were then set to 0",
-    "norm-sub": "they were then moved to the nearest shares that are not negative and sum to 1",
-}
+POSTPROCESSES = {one.name: one.words for one in postprocess.POSTPROCESSES.values()}
 
 MEANS = {
     "inverse-variance": "reports with less noise weigh more",
@@ -32,11 +29,7 @@ MEANS = {
 }
 UNKNOWN = "see the documentation of methods"
 MECHANISMS = {
-    "krr": "the true answer with a stated chance, else any other one",
-    "brr": "every value is reported as yes or no, each told wrongly with a stated chance",
-    "oue": "every value is reported as yes or no, a wrong yes made rare",
-    "olh": "the answer is hashed to few values, of which one is reported by krr",
-    "subset": "a few values are reported together, the true answer among them with a stated chance",
+    **{protocol.name: protocol.words for protocol in PROTOCOLS.values()},
     "pm": "a number drawn from a piece around the true one with a stated chance, else from outside it",
     "duchi": "one of two numbers, drawn so that their mean is the true one",
     "hm": "a coin decides between pm and duchi",

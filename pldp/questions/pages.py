@@ -1,12 +1,8 @@
-"""What every kind of question has to say on a page. A kind is one line here."""
+"""What every kind of question has to say on a page."""
 
 from __future__ import annotations
 
-from pldp.page.published import KindPage
-from pldp.questions.aggregates.page import PAGE as AGGREGATES
-from pldp.questions.histograms.page import PAGE as HISTOGRAMS
-from pldp.questions.items.page import PAGE as ITEMS
-from pldp.questions.numbers.page import PAGE as NUMBERS
+from pldp.questions.registry import KINDS
 
-KIND_PAGES: tuple[KindPage, ...] = (HISTOGRAMS, NUMBERS, ITEMS, AGGREGATES)
+KIND_PAGES = tuple(kind.page for kind in KINDS)
 """In the order in which a page shows them."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
+from pldp.errors import BrokenRule
 from pldp.page.wording import Description, Label, Wording
-from pldp.questions.aggregates.spec import AggregatesSpec
-from pldp.questions.items.spec import ItemsSpec
+from pldp.questions.entries import Entry
+from pldp.spec.combination import Combination
 from pldp.spec.fields import Model, Name, Text
 from pldp.spec.levels import ExpectedUsers
-from pldp.spec.release import Combination, Gates, Retention, Spec
+from pldp.spec.release import Gates, Retention, Spec
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 
-PEOPLE = "histograms"
 SEVERAL = "several"
 ONCE = ("name", "title", "description", "gates", "retention", "schedule", "runner")
 """What the release says, and no entry."""
@@ -30,17 +30,6 @@ class Sent(Model):
     """A folder of reports that clients perturbed, of all questions."""
 
     reports: Text
-
-
-def _kind(value: Any) -> str:
-    kind = value.get("kind", PEOPLE) if isinstance(value, dict) else getattr(value, "kind", PEOPLE)
-    return kind if isinstance(kind, str) else ""
-
-
-Entry = Annotated[
-    Annotated[Spec, Tag(PEOPLE)] | Annotated[ItemsSpec, Tag("items")] | Annotated[AggregatesSpec, Tag("aggregates")],
-    Discriminator(_kind, "kind", "kind must be histograms, items or aggregates"),
-]
 
 
 class SeveralSpec(Model):
@@ -71,17 +60,21 @@ class SeveralSpec(Model):
     def _together(self) -> Self:
         kinds = [entry.kind for entry in self.questions]
         if len(set(kinds)) != len(kinds):
-            raise ValueError("questions must be of different kinds: what a kind publishes stands in tables of its own")
+            raise BrokenRule(
+                "must be of different kinds: what a kind publishes stands in tables of its own", field="questions"
+            )
         if any(entry.source.remote for entry in self.questions):
-            raise ValueError(
-                "questions: rows of a database server are read by a spec of one kind only, whose one export is its "
-                "snapshot. Export the tables to Parquet files"
+            raise BrokenRule(
+                "rows of a database server are read by a spec of one kind only, whose one export is its "
+                "snapshot. Export the tables to Parquet files",
+                field="questions",
             )
         people = self.people
         if people is not None and people.source.one_row_per_user:
-            raise ValueError(
-                "questions: a table of people needs source.user_id beside other tables: rows of one person are brought "
-                "together by it"
+            raise BrokenRule(
+                "a table of people needs source.user_id beside other tables: rows of one person are brought "
+                "together by it",
+                field="questions",
             )
         return self
 
@@ -143,9 +136,11 @@ def _keys(content: Mapping[str, Any], entry: dict[str, Any]) -> Iterator[tuple[s
     if "expected" in content and isinstance(content["expected"], dict):
         own = entry.get("expected", {})
         if isinstance(own, dict) and "users" in own:
-            raise ValueError("questions: expected.users is said once, at the top, for all questions")
+            raise BrokenRule("expected.users is said once, at the top, for all questions", field="questions")
         yield "expected", {**(own if isinstance(own, dict) else {}), **content["expected"]}
     if "source" in content:
         if "source" in entry:
-            raise ValueError("questions: an entry takes no source where clients' reports of all questions are it")
+            raise BrokenRule(
+                "an entry takes no source where clients' reports of all questions are it", field="questions"
+            )
         yield "source", content["source"]

@@ -1,82 +1,25 @@
-"""What a spec file may be a spec of: its model, and how it resolves to a plan. One line each."""
+"""What a spec file may be a spec of: a table of people, items, aggregates, or several of these."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from pldp.errors import BrokenRule
-from pldp.questions.aggregates.question import Aggregates
-from pldp.questions.aggregates.resolve import release_plan
-from pldp.questions.aggregates.source import aggregates_table
-from pldp.questions.aggregates.spec import AggregatesSpec
-from pldp.questions.histograms.source import people_table
-from pldp.questions.items.question import Items
-from pldp.questions.items.resolve import make_plan as plan_items
-from pldp.questions.items.resolve import make_release
-from pldp.questions.items.source import items_table
-from pldp.questions.items.spec import ItemsSpec
+from pldp.questions.entries import ENTRIES, AnyEntry
+from pldp.questions.entries import PEOPLE as PEOPLE
+from pldp.questions.kind import PublicTables, SpecKind
 from pldp.questions.plan import Plan
 from pldp.questions.question import Question
-from pldp.questions.resolve import make_plan
-from pldp.questions.several import PEOPLE as PEOPLE
 from pldp.questions.several import SEVERAL, SeveralSpec, entries_of
 from pldp.questions.source import SourceTable
-from pldp.spec.release import Spec
 
-AnySpec = Spec | ItemsSpec | AggregatesSpec | SeveralSpec
-Tables = Mapping[str, Any]
-"""What the public files of a spec hold, by the field that names them."""
+AnySpec = AnyEntry | SeveralSpec
 
 
-@dataclass(frozen=True)
-class SpecKind:
-    model: type[AnySpec]
-    plan: Callable[[Any, Tables, Fraction | None], Plan]
-    """From the spec, its public files, and a total in place of the spec's."""
-    reads: Callable[[Any, Plan, Tables], tuple[SourceTable, ...]]
-    """The tables of raw rows that it reads: from the spec, its plan and its public files."""
-
-
-def _people(spec: Spec, tables: Tables, total: Fraction | None) -> Plan:
-    return make_plan(spec, total)
-
-
-def _items(spec: ItemsSpec, tables: Tables, total: Fraction | None) -> Plan:
-    items = tables.get("items", spec.items)
-    spec.check_items(items)
-    if total is not None:
-        spec = spec.model_copy(update={"budget": spec.budget.model_copy(update={"total": total, "bound": None})})
-    asked = spec.sensitivity
-    levels = None if asked is None else tables.get("sensitivity.scores")
-    if asked is not None and asked.levels is not None:
-        levels = tuple(asked.levels[item] for item in items)
-    return make_release(spec, plan_items(spec, items, levels))
-
-
-def _aggregates(spec: AggregatesSpec, tables: Tables, total: Fraction | None) -> Plan:
-    catalogue = tables["catalogue"]
-    return release_plan(spec, catalogue.catalogue, catalogue.sha256)
-
-
-def _people_tables(spec: Spec, plan: Plan, tables: Tables) -> tuple[SourceTable, ...]:
-    return (people_table(spec),)
-
-
-def _items_tables(spec: ItemsSpec, plan: Plan, tables: Tables) -> tuple[SourceTable, ...]:
-    return tuple(items_table(spec, question) for question in plan.questions if isinstance(question, Items))
-
-
-def _aggregates_tables(spec: AggregatesSpec, plan: Plan, tables: Tables) -> tuple[SourceTable, ...]:
-    listed = tables["catalogue"]
-    asked = [question for question in plan.questions if isinstance(question, Aggregates)]
-    return tuple(aggregates_table(spec, question, tuple(listed.items), listed.units) for question in asked)
-
-
-def _several(spec: SeveralSpec, tables: Tables, total: Fraction | None) -> Plan:
+def _several(spec: SeveralSpec, tables: PublicTables, total: Fraction | None) -> Plan:
     """Budgets of one unit add up. A total that is sought is that of the table of people; the others keep theirs."""
     sought = spec.people
     plans = [SPECS[entry.kind].plan(entry, tables, total if entry is sought else None) for entry in spec.questions]
@@ -105,7 +48,7 @@ def _names_differ(questions: Sequence[Question]) -> None:
         )
 
 
-def _several_tables(spec: SeveralSpec, plan: Plan, tables: Tables) -> tuple[SourceTable, ...]:
+def _several_tables(spec: SeveralSpec, plan: Plan, tables: PublicTables) -> tuple[SourceTable, ...]:
     return tuple(table for entry in spec.questions for table in SPECS[entry.kind].reads(entry, plan, tables))
 
 
@@ -121,8 +64,6 @@ def spec_of(spec: AnySpec, question: Any) -> AnySpec:
 
 
 SPECS: dict[str, SpecKind] = {
-    PEOPLE: SpecKind(Spec, _people, _people_tables),
-    "aggregates": SpecKind(AggregatesSpec, _aggregates, _aggregates_tables),
-    "items": SpecKind(ItemsSpec, _items, _items_tables),
+    **ENTRIES,
     SEVERAL: SpecKind(SeveralSpec, _several, _several_tables),
 }

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from pldp.channels.exact import parse_ratio
+from pldp.errors import BrokenRule
 
 Ratio = Annotated[Fraction, BeforeValidator(parse_ratio), PlainSerializer(str)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
@@ -53,3 +54,14 @@ class Frozen(BaseModel):
     """A part of the plan."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))
+
+
+def one_of(*names: str) -> AfterValidator:
+    """A field that names something of a registry: its names are the registry's."""
+
+    def check(name: str) -> str:
+        if name not in names:
+            raise BrokenRule(f"must be one of {', '.join(names)}")
+        return name
+
+    return AfterValidator(check)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from pldp.errors import BrokenRule, quoted
 from pldp.spec.fields import Model, Name, Ratio, Text, Whole
 
 MAX_BUDGET = 1_000
@@ -100,9 +101,11 @@ class Levels(Model):
         if chosen and self.dependence is None:
             raise ValueError(UNDECLARED)
         if not chosen and self.assigned is not None and self.dependence not in (None, 1):
-            raise ValueError(
-                "levels.dependence must be 1, or left out, where levels are assigned: they are drawn by chance, and "
-                f"no answer changes the draw (got {self.dependence})"
+            raise BrokenRule(
+                "must be 1, or left out, where levels are assigned: they are drawn by chance, and "
+                "no answer changes the draw",
+                field="levels.dependence",
+                value=str(self.dependence),
             )
         if self.hidden and self.gamma is not None and self.gamma > 1:
             raise ValueError(NOT_COVERED.format(stated=self.gamma))
@@ -113,14 +116,15 @@ class Levels(Model):
         check_shares("assigned", self.assigned, self.choices)
         given = (self.epsilon_p is not None, self.max_leak is not None)
         if self.hidden and given != (True, True):
-            raise ValueError(
-                "visibility: hidden needs epsilon_p, the budget of the report about the level, and max_leak, the most "
-                "that all reports of a user may tell about it"
+            raise BrokenRule(
+                "hidden needs epsilon_p, the budget of the report about the level, and max_leak, the most "
+                "that all reports of a user may tell about it",
+                field="visibility",
             )
         if not self.hidden and any(given):
             raise ValueError("epsilon_p and max_leak go with visibility: hidden")
         if self.hidden and len(self.choices) == 1:
-            raise ValueError("visibility: hidden needs at least two choices: a single level tells nothing")
+            raise BrokenRule("hidden needs at least two choices: a single level tells nothing", field="visibility")
         return self
 
 
@@ -131,9 +135,11 @@ def strictest(choices: dict[str, Fraction]) -> str:
 def check_choices(choices: dict[str, Fraction], missing: str | None) -> None:
     """`missing` is the level of whoever states none."""
     if max(choices.values()) != 1:
-        raise ValueError("choices must give 1, the whole budget, to the weakest level: the rest is never spent")
+        raise BrokenRule(
+            "must give 1, the whole budget, to the weakest level: the rest is never spent", field="choices"
+        )
     if missing is not None and missing not in choices:
-        raise ValueError(f"missing must be one of choices (got {missing!r})")
+        raise BrokenRule("must be one of choices", field="missing", value=quoted(missing))
 
 
 def check_shares(field: str, shares: dict[str, Fraction] | None, choices: dict[str, Fraction]) -> None:
@@ -141,9 +147,9 @@ def check_shares(field: str, shares: dict[str, Fraction] | None, choices: dict[s
         return
     unknown = set(shares) - set(choices)
     if unknown:
-        raise ValueError(f"{field} names levels that choices does not have: {', '.join(sorted(unknown))}")
+        raise BrokenRule(f"names levels that choices does not have: {', '.join(sorted(unknown))}", field=field)
     if not is_whole(shares.values()):
-        raise ValueError(f"{field} must sum to 1 (got {float(sum(shares.values(), Fraction())):g})")
+        raise BrokenRule("must sum to 1", field=field, value=f"{float(sum(shares.values(), Fraction())):g}")
 
 
 class ExpectedUsers(Model):

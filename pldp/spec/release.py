@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
+from pldp.errors import BrokenRule
+from pldp.estimate.postprocess import POSTPROCESSES
 from pldp.page.wording import Description, Label, Wording
 from pldp.questions.histograms.spec import (
     MAX_VALUES,
-    Binned,
-    Category,
     Cells,
     Crosstab,
     Mechanism,
-    Method,
     check_assumed,
 )
 from pldp.questions.numbers.spec import Number, Numbers
+from pldp.spec.attributes import Attribute
 from pldp.spec.columns import check_roles
-from pldp.spec.fields import Model, Name, Text, Whole
+from pldp.spec.combination import LINEAR, Combination, Reference
+from pldp.spec.fields import Model, Name, Whole, one_of
 from pldp.spec.gates import Gates as Gates
 from pldp.spec.levels import Budget, Expected, Levels, check_shares, is_whole
 from pldp.spec.runner import Runner
@@ -29,57 +30,6 @@ from pldp.spec.schedule import Schedule
 from pldp.spec.source import Source
 
 CROSS = " × "
-PUBLIC_METHODS = ("guarded", "sum", "oc", "oc+", "op", "op-exact", "em")
-LINEAR = ("guarded", "sum", "oc", "oc+", "auem", "self-calibrated")
-HIDDEN_METHODS = ("auem", "self-calibrated", "sum", "em", "emoa-paper")
-
-
-def _kind(value: Any) -> str:
-    kind = value.get("kind", "category") if isinstance(value, dict) else getattr(value, "kind", "category")
-    return kind if isinstance(kind, str) else ""
-
-
-Attribute = Annotated[
-    Annotated[Category, Tag("category")]
-    | Annotated[Binned, Tag("binned")]
-    | Annotated[Crosstab, Tag("crosstab")]
-    | Annotated[Number, Tag("number")],
-    Discriminator(_kind, "kind", "kind must be category, binned, crosstab or number"),
-]
-
-
-class Reference(Model):
-    """What `op` measures its error against. `truth` exists only in an evaluation."""
-
-    kind: Literal["truth", "public", "previous"]
-    path: Text | None = None
-
-    @model_validator(mode="after")
-    def _found(self) -> Self:
-        if (self.kind == "public") != (self.path is not None):
-            raise ValueError("needs path exactly when kind is public (a CSV of attribute, value, frequency)")
-        return self
-
-
-class Combination(Model):
-    """`method` gives the published answer (Spec.method where it is not stated); `also` stand beside it."""
-
-    method: Method | None = None
-    also: Annotated[tuple[Method, ...], Field(max_length=8)] = ()
-    disagreement: Literal["sum", "refuse"] = "sum"
-    alpha: Annotated[float, Field(gt=0, le=0.2)] = 1e-3
-    reference: Reference | None = None
-    steps: Annotated[Whole, Field(ge=1, le=1000)] = 20
-    sum_to_one: bool = False
-
-    @model_validator(mode="after")
-    def _referenced(self) -> Self:
-        if len({self.method, *self.also}) != 1 + len(self.also):
-            raise ValueError("also must name other methods than method, each once")
-        for method in (self.method, *self.also):
-            if method in ("op", "op-exact") and self.reference is None:
-                raise ValueError(f"method {method} needs a reference: public, previous, or truth in an evaluation")
-        return self
 
 
 class Intervals(Model):
@@ -107,7 +57,7 @@ class Spec(Model):
     numbers: Numbers | None = None
     expected: Expected = Expected()
     combination: Combination = Combination()
-    postprocess: Literal["none", "clip", "norm-sub", "norm-mul", "base-cut", "auto"] = "norm-sub"
+    postprocess: Annotated[str, one_of(*POSTPROCESSES)] = "norm-sub"
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()
@@ -201,15 +151,18 @@ class Spec(Model):
     def _consistent(self) -> Self:
         placed = (self.levels.column is not None) + (self.levels.assigned is not None)
         if self.source.reports is not None and placed:
-            raise ValueError("levels: takes no column or assigned with source.reports: the folders name the levels")
+            raise BrokenRule(
+                "must have no column or assigned with source.reports: the folders name the levels", field="levels"
+            )
         if self.source.reports is None and ((placed == 0 and len(self.levels.choices) > 1) or placed == 2):
-            raise ValueError(
-                "levels: needs either column (where users' choices stand) or assigned (shares drawn for a study)"
+            raise BrokenRule(
+                "must have either column (where users' choices stand) or assigned (shares drawn for a study)",
+                field="levels",
             )
         self.levels.check_dependence(personal=self.numbers is not None and isinstance(self.numbers.importance, dict))
         names = [attribute.name for attribute in self.attributes]
         if len(set(names)) != len(names):
-            raise ValueError("attributes must have different names")
+            raise BrokenRule("must have different names", field="attributes")
         categories = {a.name for a in self.categories}
         for attribute in self.attributes:
             if isinstance(attribute, Crosstab):
@@ -225,64 +178,55 @@ class Spec(Model):
                     raise ValueError(f"attributes: {attribute.name} has combinations that read alike")
                 check_assumed(attribute.assumed, size)
         if not self.published and not self.number_attributes:
-            raise ValueError("attributes must publish at least one histogram or number")
+            raise BrokenRule("must publish at least one histogram or number", field="attributes")
         self._check_numbers()
         self._check_columns()
         published = {attribute.name for attribute in self.published}
         if isinstance(self.budget.allocation, dict):
             if set(self.budget.allocation) != published:
-                raise ValueError("budget.allocation must give a share to every published attribute and to no other")
+                raise BrokenRule(
+                    "must give a share to every published attribute and to no other", field="budget.allocation"
+                )
             if not is_whole(self.budget.allocation.values()):
-                raise ValueError("budget.allocation must sum to 1")
+                raise BrokenRule("must sum to 1", field="budget.allocation")
         ruled = categories | {number.name for number in self.number_attributes}
         if isinstance(self.levels.column, dict) and set(self.levels.column) != ruled:
-            raise ValueError(
-                "levels.column must name a column for every category, binned and numeric attribute, or one for all"
+            raise BrokenRule(
+                "must name a column for every category, binned and numeric attribute, or one for all",
+                field="levels.column",
             )
         check_shares("expected.levels", self.expected.levels, self.levels.choices)
         crossed = any(isinstance(attribute, Crosstab) for attribute in self.attributes)
         if self.levels.hidden and isinstance(self.levels.column, dict) and crossed:
-            raise ValueError(
-                "levels.column must be one column for all attributes where levels are hidden and attributes are "
-                "crossed: a cross-tab's reports would tell about several levels"
+            raise BrokenRule(
+                "must be one column for all attributes where levels are hidden and attributes are "
+                "crossed: a cross-tab's reports would tell about several levels",
+                field="levels.column",
             )
         self._check_methods()
         return self
 
     def _check_methods(self) -> None:
-        known = HIDDEN_METHODS if self.levels.hidden else PUBLIC_METHODS
         for attribute in self.published:
-            own = attribute.methods or ()
-            if len(set(own)) != len(own):
-                raise ValueError(f"attributes: {attribute.name}.methods must differ from each other")
+            name, stated = attribute.name, attribute.methods or ()
+            if len(set(stated)) != len(stated):
+                raise ValueError(f"attributes: {name}.methods must differ from each other")
             for place, method in enumerate(self.methods_of(attribute)):
-                field = (
-                    f"attributes: {attribute.name}.methods" if own else "combination." + ("also" if place else "method")
-                )
-                if method not in known:
-                    raise ValueError(
-                        f"{field} must be one of {', '.join(known)} with levels.visibility: "
-                        f"{self.levels.visibility} (got {method!r})"
-                    )
-                if method in ("op", "op-exact") and self.combination.reference is None:
-                    raise ValueError(f"{field}: {method} needs combination.reference")
-                if method == "self-calibrated" and len(self.labels(attribute)) < 3:
-                    raise ValueError(
-                        f"{field}: self-calibrated needs attributes of at least 3 values: of 2, the sum of the "
-                        f"support tells nothing about the noise ({attribute.name}). Use em or auem"
-                    )
-                if self.postprocess in ("base-cut", "auto") and method not in LINEAR:
+                field = f"attributes: {name}.methods" if stated else "combination." + ("also" if place else "method")
+                self.combination.check_method(field, method, self.levels.visibility, name, len(self.labels(attribute)))
+                if POSTPROCESSES[self.postprocess].measures and method not in LINEAR:
                     raise ValueError(f"postprocess: {self.postprocess} does not go with {field} {method!r}")
 
     def _check_numbers(self) -> None:
         if not self.number_attributes:
             if self.numbers is not None:
-                raise ValueError("numbers: needs an attribute of kind: number")
+                raise BrokenRule("needs an attribute of kind: number", field="numbers")
             return
         if self.levels.hidden:
-            raise ValueError(
-                "levels.visibility must be public where there are numbers: what a user spends on a number shows in "
-                "the report. Cut them into bins (kind: binned), or publish numbers and hidden levels in two releases"
+            raise BrokenRule(
+                "must be public where there are numbers: what a user spends on a number shows in "
+                "the report. Cut them into bins (kind: binned), or publish numbers and hidden levels in two releases",
+                field="levels.visibility",
             )
         (self.numbers or Numbers()).check(self.number_attributes, with_categories=bool(self.published))
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from pldp.errors import BrokenRule
 from pldp.spec.fields import Model, Whole
 
 THREADS, LOCAL = "threads", "local"
@@ -18,6 +19,8 @@ LEAST_OF_ALL = 10**9
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,6})?) ?([MGT])(i?)B")
 _POWERS = {"M": 2, "G": 3, "T": 4}
+RunnerOptions = dict[str, str | int | None] | None
+"""What a command line says of the runner, under the keys of the spec; a place to run (`dask`) replaces the section."""
 
 
 def _place(value: Any) -> Any:
@@ -62,9 +65,11 @@ class Runner(Model):
     @model_validator(mode="after")
     def _counted(self) -> Self:
         if self.dask is None and self.memory is not None and self.memory < LEAST_OF_ALL:
-            raise ValueError(
-                f"memory must be at least {LEAST_OF_ALL // 10**9} GB with threads, which share one process"
+            raise BrokenRule(
+                f"must be at least {LEAST_OF_ALL // 10**9} GB with threads, which share one process", field="memory"
             )
         if self.dask != LOCAL and self.workers is not None:
-            raise ValueError("workers goes with dask: local; threads fill the cores, a running cluster has its workers")
+            raise BrokenRule(
+                "goes with dask: local; threads fill the cores, a running cluster has its workers", field="workers"
+            )
         return self

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from pldp.errors import BrokenRule, quoted
 from pldp.spec.fields import Model, Name, Ratio, Text
 
 
@@ -27,7 +28,7 @@ class Csv(Model):
         if not self.header and not self.columns:
             raise ValueError("needs columns, because header is false")
         if len({name.lower() for name in self.columns or ()}) != len(self.columns or ()):
-            raise ValueError("columns must have different names, whatever their case")
+            raise BrokenRule("must have different names, whatever their case", field="columns")
         signs = [sign for sign in (self.quote, self.comment) if sign]
         if {"\n", "\r", "\0"} & {*self.delimiter, *signs}:
             raise ValueError("delimiter, quote and comment cannot be the end of a line")
@@ -61,9 +62,11 @@ class TableName:
     def of(cls, stated: str) -> TableName:
         parts = _PART.findall(stated)
         if ".".join(whole for whole, _ in parts) != stated or not 1 <= len(parts) <= 2:
-            raise ValueError(
-                "table must be a name, or a schema and a name with a dot between them; a name with a dot or a double "
-                f"quote in it stands in double quotes (got {stated!r})"
+            raise BrokenRule(
+                "must be a name, or a schema and a name with a dot between them; a name with a dot or a double "
+                "quote in it stands in double quotes",
+                field="table",
+                value=quoted(stated),
             )
         names = [inner.replace('""', '"') if whole.startswith('"') else whole for whole, inner in parts]
         return cls(names[0] if len(names) == 2 else None, names[-1])
@@ -93,10 +96,10 @@ class Located(Model):
             raise ValueError(f"format {self.format} needs table: the one that is read")
         if self.table is not None:
             if self.format not in TABLED:
-                raise ValueError(f"table needs a format that has tables ({', '.join(TABLED)})")
+                raise BrokenRule(f"needs a format that has tables ({', '.join(TABLED)})", field="table")
             TableName.of(self.table)
         if self.connection is not None and not self.remote:
-            raise ValueError("connection is for format postgres: the variable that holds the server's address")
+            raise BrokenRule("is for format postgres: the variable that holds the server's address", field="connection")
         if self.remote and self.path is not None:
             raise ValueError("format postgres takes no path: the environment says where the server is")
         return self

@@ -1,17 +1,14 @@
-"""All published tables, in the order in which they are shown. A kind of question contributes its tuple here."""
+"""All published tables, in the order in which they are shown. Those of a kind follow from its `KIND`."""
 
 from __future__ import annotations
 
-from pldp.tables import aggregates, histograms, items, numbers
+from pldp.questions.registry import KINDS
 from pldp.tables.common import BUDGETS, DOUBTS, RELEASES, SPENDS, VALIDATIONS
 from pldp.tables.declaration import Table
 
 PUBLISHED: tuple[Table, ...] = (
     RELEASES,
-    *histograms.TABLES,
-    *numbers.TABLES,
-    *aggregates.TABLES,
-    *items.TABLES,
+    *(table for kind in KINDS for table in kind.tables),
     BUDGETS,
     SPENDS,
     DOUBTS,

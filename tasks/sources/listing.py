@@ -19,7 +19,7 @@ MOST_FILES = 100_000
 
 
 @dataclass(frozen=True)
-class Found:
+class ListedFile:
     """A file of a folder or pattern: its name there, and which one it was when it was listed."""
 
     path: Path
@@ -35,7 +35,7 @@ def names_many(path: Path) -> bool:
     return glob.has_magic(str(path))
 
 
-def list_files(path: Path, outcome: Outcome) -> list[Found]:
+def list_files(path: Path, outcome: Outcome) -> list[ListedFile]:
     """The files of a folder or pattern in the order of their names; SourceError where there is none, or one is not to
     be read. Names that begin with a dot or an underscore are not data (`_SUCCESS`)."""
     if path.is_dir():
@@ -55,14 +55,14 @@ def list_files(path: Path, outcome: Outcome) -> list[Found]:
     return [_found(root, name, outcome) for name in names]
 
 
-def _found(root: Path, name: str, outcome: Outcome) -> Found:
+def _found(root: Path, name: str, outcome: Outcome) -> ListedFile:
     path = root / name
     try:
         state = path.lstat()
     except OSError as error:
         raise SourceError(f"cannot be read ({os.strerror(error.errno or 0)})", outcome, file=printable(path)) from None
     if stat.S_ISREG(state.st_mode):
-        return Found(path, name, state.st_size, identity(state))
+        return ListedFile(path, name, state.st_size, identity(state))
     if stat.S_ISDIR(state.st_mode):
         rule = "Name the files of folders below with a pattern: path: 'folder/**/*.parquet'"
     else:

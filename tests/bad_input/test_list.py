@@ -83,7 +83,7 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
     (
         "shares above 1",
         {"levels": {"assigned": {"high": 0.9, "low": 0.9}}},
-        ("levels: assigned must sum to 1 (got 1.8)",),
+        ("levels.assigned must sum to 1 (got 1.8)",),
     ),
     (
         "shares above 1",
@@ -95,8 +95,8 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
         {"budget": {"total": 4, "allocation": {"job": 0.9, "sex": 0.9}}},
         ("budget.allocation must sum to 1",),
     ),
-    ("shares above 1", attribute(assumed=["1e999", 0]), ("attributes[0]: assumed must be shares of at most 1",)),
-    ("shares above 1", attribute(assumed=[0.9, 0.9]), ("attributes[0]: assumed must", "sum to 1 (got a sum of 1.8)")),
+    ("shares above 1", attribute(assumed=["1e999", 0]), ("attributes[0].assumed must be shares of at most 1",)),
+    ("shares above 1", attribute(assumed=[0.9, 0.9]), ("attributes[0].assumed must", "sum to 1 (got a sum of 1.8)")),
     ("unknown keys", {"budgets": {}}, ("budgets is not a key of the spec; did you mean 'budget'?",)),
     ("unknown keys", attribute(vales=[1]), ("attributes[0].vales is not a key", "did you mean 'values'?")),
     ("unknown keys", {"zzz": 1}, ("zzz is not a key of the spec; known keys: attributes, budget",)),
@@ -133,7 +133,7 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
     (
         "wrong types",
         {"source": {"path": "p.csv", "user_id": "id", "csv": {"columns": ["id", "ID"]}}},
-        ("source.csv: columns must have different names",),
+        ("source.csv.columns must have different names",),
     ),
     (
         "wrong types",

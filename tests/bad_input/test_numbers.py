@@ -35,25 +35,25 @@ def numbers(**keys: Any) -> dict[str, Any]:
 
 
 BAD_SPECS: list[tuple[str, dict[str, Any], str]] = [
-    ("bounds reversed", bounds(100, 0), "attributes[0]: bounds must rise, from the lowest to the highest value"),
-    ("bounds equal", bounds(5, 5), "attributes[0]: bounds must rise, from the lowest to the highest value"),
+    ("bounds reversed", bounds(100, 0), "attributes[0].bounds must rise, from the lowest to the highest value"),
+    ("bounds equal", bounds(5, 5), "attributes[0].bounds must rise, from the lowest to the highest value"),
     ("nan", bounds(math.nan, 5), "attributes[0].bounds[0] must be finite (got .nan)"),
     ("inf", bounds(0, math.inf), "attributes[0].bounds[1] must be finite (got .inf)"),
     ("inf", {"attributes": [{**AGE, "missing": -math.inf}]}, "attributes[0].missing must be finite (got -.inf)"),
-    ("outside bounds", {"attributes": [{**AGE, "missing": 101}]}, "attributes[0]: missing must lie within bounds"),
+    ("outside bounds", {"attributes": [{**AGE, "missing": 101}]}, "attributes[0].missing must lie within bounds"),
     ("τ < 1", numbers(tau=0.99), "numbers.tau: input should be greater than or equal to 1 (got 0.99)"),
     ("τ nan", numbers(tau=math.nan), "numbers.tau must be a finite number"),
     ("importance missing", numbers(tau=2), "numbers: tau above 1 needs importance"),
-    ("importance missing", numbers(tau=2, importance=[]), "numbers: importance must name an important attribute"),
+    ("importance missing", numbers(tau=2, importance=[]), "numbers.importance must name an important attribute"),
     ("importance missing", numbers(tau=2, importance={"age": "a"}), "a column for every numeric attribute"),
     ("too many sampled", numbers(sampling=3), "numbers.sampling must be at most 2"),
     ("none sampled", numbers(sampling=0), "numbers.sampling"),
-    ("edges not rising", edges(0, 20, 20, 100), "attributes[0]: edges must rise, each above the one before"),
-    ("edges not rising", edges(0, 50, 20), "attributes[0]: edges must rise, each above the one before"),
+    ("edges not rising", edges(0, 20, 20, 100), "attributes[0].edges must rise, each above the one before"),
+    ("edges not rising", edges(0, 50, 20), "attributes[0].edges must rise, each above the one before"),
     ("one bin", edges(0, 100), "attributes[0].edges: tuple should have at least 3 items"),
     ("edges nan", edges(0, math.nan, 100), "attributes[0].edges[1] must be finite (got .nan)"),
     ("edges inf", edges(0, 50, math.inf), "attributes[0].edges[2] must be finite (got .inf)"),
-    ("outside edges", edges(50, 60, 100), "attributes[0]: missing must lie within the edges (got 40)"),
+    ("outside edges", edges(50, 60, 100), "attributes[0].missing must lie within the edges (got 40)"),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,11 @@ import pytest
 from prefect import flow
 
 import pldp
-from pldp.errors import GateFailed, RequestError, SpecError
+from pldp.errors import GateFailed, RequestError, SourceError, SpecError
+from pldp.tasks.home import Home
+from pldp.tasks.vaults import vaults
+from tests.flows.searcher import files_under, find
+from tests.flows.test_privacy import MARK
 from tests.people import SPEC, digests, make_people
 
 HEAVY = ("prefect", "great_expectations", "duckdb", "polars", "pandas", "dask", "scipy", "numpy")
@@ -68,8 +74,8 @@ class TestReleases:
         assert done.statement is not None
         assert done.statement["n_users"] == 1500
         reports = digests(home / "reports")
-        again = pldp.release(with_secret(), home, source=people.to_arrow())
-        assert again.release_id == done.release_id
+        for same in (people.to_arrow(), people.lazy(), people.to_dict(as_series=False)):
+            assert pldp.release(with_secret(), home, source=same).release_id == done.release_id
         assert digests(home / "reports") == reports, "nothing is drawn twice"
         opened = pldp.open(home)
         assert opened.releases.height == 1
@@ -95,8 +101,16 @@ class TestReleases:
         (tmp_path / "home").mkdir(mode=0o700)
         left.mkdir(parents=True)
         (left / "people.parquet").write_text("raw")
+        assert [vault.folder for vault in vaults(Home(tmp_path / "home"))] == [left]
         pldp.release(with_secret(), tmp_path / "home", source=people)
         assert not left.exists()
+
+    def test_a_lazy_frame_that_breaks_quotes_nobody_and_leaves_nothing(self, tmp_path: Path) -> None:
+        broken = make_people(50).lazy().with_columns(job=pl.lit(SECRET).cast(pl.Int64))
+        with pytest.raises(SourceError, match="the frame cannot be written") as caught:
+            pldp.release(with_secret(), tmp_path / "home", source=broken)
+        assert SECRET not in str(caught.value)
+        assert list((tmp_path / "home" / "frames").iterdir()) == []
 
     def test_a_refused_release_says_so(self, tmp_path: Path, people: pl.DataFrame) -> None:
         with pytest.raises(GateFailed, match="enough_users"):
@@ -116,3 +130,51 @@ class TestReleases:
         done = pldp.evaluate(with_secret(), tmp_path / "home", source=people, repeat=5, seed=3)
         assert done.tables["cells"].height == 6
         assert not (tmp_path / "home" / "results.duckdb").exists()
+
+
+HOST = """
+import json, sys
+import polars as pl
+from prefect import flow
+import pldp
+from tests.people import make_people
+
+home, mark, spec = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+row = pl.int_range(pl.len())
+people = make_people(1501).with_columns(
+    id=pl.format(f"{mark}Id{{}}", row),
+    note=pl.format(f"{mark}Note{{}}", row),
+    job=pl.when(pl.col("job") == "other").then(pl.lit(f"{mark}Job")).otherwise("job"),
+    level=pl.when(row < 50).then(pl.lit(f"{mark}Level")).otherwise("level"),
+)
+
+@flow(name="host", persist_result=True)
+def host():
+    whole = pldp.release(spec, home, source=people, slot="whole")
+    return whole.release_id, pldp.release(spec, home, source=people.lazy(), slot="lazy").release_id
+
+@flow(name="careless", persist_result=True)
+def careless():
+    return people["id"][0].replace(mark, "zqCARELESSqz")
+
+print(host(), careless())
+"""
+
+
+def test_a_frame_in_a_host_s_flow_is_nowhere_afterwards(tmp_path: Path) -> None:
+    """Home, the host's Prefect storage and its database are searched; what the host itself persists is found there."""
+    here = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    own = {"HOME": str(tmp_path / "host"), "PREFECT_HOME": str(tmp_path / "prefect"), "TMPDIR": str(tmp_path / "tmp")}
+    for folder in own.values():
+        Path(folder).mkdir()
+    own["PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"] = "200"
+    arguments = [str(tmp_path / "home"), MARK.decode(), json.dumps(spec_of())]
+    command = [sys.executable, "-c", HOST, *arguments]
+    said = subprocess.run(command, env=here | own, capture_output=True, timeout=300, check=False)
+    assert said.returncode == 0, said.stderr.decode()[-2000:]
+    files = files_under(tmp_path)
+    assert find([MARK], files) == []
+    assert MARK not in said.stdout + said.stderr
+    kept = {path.relative_to(tmp_path).parts[0] for path, _ in find([b"zqCARELESSqz"], files)}
+    assert kept, "a search that finds nothing proves nothing"
+    assert any(path.suffix == ".db" for path in files), "the database is among what is searched"

@@ -78,6 +78,15 @@ def published() -> list[Table]:
         **interval,
     )
     quantiles = shares(probability=[0.25, 0.5, 0.999], quantile=[TOTAL, 1.0, 12_345.678], **numbers, **interval)
+    levels = shares(level=["a", "b", "c"], share=[0.512, 0.3, 0.188], standard_error=[0.0123] * 3)
+    gates = [
+        {"passed": True, "gate": "levels_agree", "sentence": "The levels agree within 12.5 %.", "false_alarm": 5e-6}
+    ]
+    tables = [*histogram_tables(histograms), means_table(means), quantiles_table(quantiles)]
+    return [*tables, *providers_tables(), *basket_tables(), shares_table(levels), gates_table(gates)]
+
+
+def providers_tables() -> list[Table]:
     aggregates = pl.DataFrame(
         {
             "provider": ["tv", "tv"],
@@ -104,6 +113,11 @@ def published() -> list[Table]:
             "share": [0.25] * 3,
         }
     )
+    of_people = budgets.with_columns(provider=pl.lit(None, dtype=pl.String))
+    return [*totals_tables(aggregates), *budget_tables(budgets), *budget_tables(of_people)]
+
+
+def basket_tables() -> list[Table]:
     itemsets = pl.DataFrame(
         {
             "items": [["milk", "bread and butter"], ["beer"]],
@@ -126,15 +140,7 @@ def published() -> list[Table]:
             "lift": [12.34],
         }
     )
-    levels = shares(level=["a", "b", "c"], share=[0.512, 0.3, 0.188], standard_error=[0.0123] * 3)
-    gates = [
-        {"passed": True, "gate": "levels_agree", "sentence": "The levels agree within 12.5 %.", "false_alarm": 5e-6}
-    ]
-    tables = [*histogram_tables(histograms), means_table(means), quantiles_table(quantiles), *totals_tables(aggregates)]
-    of_people = budgets.with_columns(provider=pl.lit(None, dtype=pl.String))
-    tables += [*budget_tables(budgets), *budget_tables(of_people), *itemset_tables(itemsets, rules)]
-    tables.append(shares_table(levels))
-    return [*tables, gates_table(gates)]
+    return list(itemset_tables(itemsets, rules))
 
 
 def studies() -> list[Table]:

@@ -15,12 +15,13 @@ from pldp.papers.laboratory.facts import read_facts
 from pldp.papers.model import Data, Point, Unit
 from pldp.papers.pmpm import figures as pmpm
 from pldp.papers.pmpm.curves import AS_PRINTED, BESIDE, FIGURES, METHODS, NO_IDENTIFIER
+from pldp.papers.pmpm.dealing import deal_at_random
 from pldp.papers.pmpm.draw import Plan, Sums, duchi_errors, means_of, squared_errors
 from pldp.papers.pmpm.exact import best_share
 from pldp.papers.pmpm.methods import DUCHI, OURS, PERSONAL, SIMPLE, Census, duchi, expected, plan_of
-from pldp.questions.numbers.budgets import Units, deal_at_random
+from pldp.papers.pmpm.simulate import Collection
+from pldp.questions.numbers.budgets import Units
 from pldp.questions.numbers.means import ESTIMATORS, Groups, estimate_groups
-from pldp.questions.numbers.simulate import Collection
 from tests.papers.world import caught, dataset, unexplained
 
 USERS, ATTRIBUTES, REPEATS, BUDGET = 2000, 12, 100, 10

@@ -6,6 +6,8 @@ from copy import deepcopy
 from fractions import Fraction
 from typing import Any
 
+from pldp.channels.exact import within
+from pldp.questions.histograms.plan import LevelPlan
 from pldp.questions.histograms.question import Histograms
 from pldp.questions.numbers.question import Numbers
 from pldp.questions.plan import Plan
@@ -56,3 +58,8 @@ def histograms_of(plan: Plan) -> Histograms:
 
 def numbers_of(plan: Plan) -> Numbers:
     return next(question for question in plan.questions if isinstance(question, Numbers))
+
+
+def keeps_promise(level: LevelPlan) -> bool:
+    """Whether a level's exact worst ratio is within what its budget allows."""
+    return within(level.protocol.worst_ratio, level.budget)

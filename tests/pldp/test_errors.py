@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import pickle
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import cloudpickle  # type: ignore[import-untyped]
 import pytest
 
 from pldp.errors import BrokenRule, GateFailed, HomeError, Outcome, PldpError, Problem, SourceError, SpecError, quoted
+from pldp.tasks.specfile import load_spec
+from tests.people import world
 
 ROOT = Path(__file__).parents[2]
 CLASSES = {"SpecError", "SourceError", "NotFound", "RequestError", "GateFailed", "HomeError", "StageFailed"}
@@ -145,3 +148,37 @@ def files(folder: str) -> list[Path]:
 
 def test_fields_are_what_the_guide_asks_for() -> None:
     assert {"file", "line", "row", "column", "field", "rule", "value", "remedy"} == {f.name for f in fields(Problem)}
+
+
+SPEC_RULES = (
+    *(ROOT / "pldp" / "spec").glob("*.py"),
+    *(ROOT / "pldp" / "questions").glob("*/spec.py"),
+    *(ROOT / "pldp" / "questions").glob("*/sensitivity.py"),
+    ROOT / "pldp" / "questions" / "several.py",
+    ROOT / "pldp" / "page" / "wording.py",
+)
+WRITTEN_OUT = re.compile(r"f?\"[a-z_.]+ (must|is|needs|takes|goes|names|cannot) ")
+
+
+def test_no_rule_of_a_spec_writes_its_field_into_the_sentence() -> None:
+    """A program that reads `problems` finds the field; one renderer puts it before the rule."""
+    written = [
+        f"{path.name}:{node.lineno}"
+        for path in SPEC_RULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and ast.unparse(node.exc.func) == "ValueError"
+        and node.exc.args
+        and WRITTEN_OUT.match(ast.get_source_segment(path.read_text(), node.exc.args[0]) or "")
+    ]
+    assert len(SPEC_RULES) > 12
+    assert written == []
+
+
+def test_a_rule_within_a_spec_reaches_programs_with_field_and_value(tmp_path: Path) -> None:
+    levels = {"column": "level", "choices": {"low": "1/2", "high": 1}, "missing": "middle", "dependence": 1}
+    with pytest.raises(SpecError) as caught:
+        load_spec(world(tmp_path, levels=levels))
+    (problem,) = caught.value.problems
+    assert (problem.field, problem.rule, problem.value) == ("levels.missing", "must be one of choices", "'middle'")

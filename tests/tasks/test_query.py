@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pldp.tasks.query import comments, connect, connect_memory, identifier, statement, text
+from pldp.tasks.query import connect, connect_memory, identifier, statement, text
 
 
 def test_statements_come_from_files_with_their_lists_filled_in() -> None:
@@ -19,16 +19,6 @@ def test_statements_come_from_files_with_their_lists_filled_in() -> None:
     with duckdb.connect() as connection:
         connection.execute(filled, {"values": ["it's", "b"]})
         assert connection.execute("SELECT enum_range(NULL::d)").fetchone() == (["it's", "b"],)
-
-
-def test_comments_come_from_the_remarks_behind_columns() -> None:
-    create = 'CREATE TABLE IF NOT EXISTS t (\n    a VARCHAR NOT NULL, -- it\'s one\n    "b" DOUBLE -- two, three\n)'
-    assert list(comments(create)) == [
-        "COMMENT ON COLUMN t.\"a\" IS 'it''s one'",
-        "COMMENT ON COLUMN t.\"b\" IS 'two, three'",
-    ]
-    with pytest.raises(ValueError, match="not a CREATE TABLE"):
-        list(comments("SELECT 1"))
 
 
 @pytest.mark.parametrize("name", ["plain", 'quo"te', "a'b", "x; DROP TABLE y", "ü × ö", '""'])

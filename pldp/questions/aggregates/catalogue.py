@@ -34,14 +34,6 @@ class Catalogue:
     n_distinct: int
 
     @classmethod
-    def from_dense(cls, attributes: Sequence[str], weights: NDArray[Any], grid: Fraction = Fraction(1)) -> Self:
-        """A matrix with one row an item; every weight must be a multiple of the grid."""
-        if weights.ndim != 2 or weights.shape[1] != len(attributes):
-            raise ValueError(f"catalogue must have one column for each of the {len(attributes)} attributes")
-        chunks = (weights[start : start + _CHUNK_ITEMS] for start in range(0, len(weights), _CHUNK_ITEMS))
-        return cls._reduce(attributes, chunks, 0, grid)
-
-    @classmethod
     def from_triples(
         cls,
         attributes: Sequence[str],

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from pldp.errors import BrokenRule, quoted
 from pldp.page.wording import Description, Label, Labels, Wording, check_labels
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole
@@ -16,7 +17,6 @@ from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Holdings, Table
 
-KIND = "aggregates"
 MAX_ATTRIBUTES = 200
 MAX_PROFILES = 10_000
 MAX_PROVIDERS = 64
@@ -75,7 +75,7 @@ class Weighted(Model):
     @model_validator(mode="after")
     def _comparable(self) -> Self:
         if self.weights and max(self.weights.values()) > MAX_SPREAD * min(self.weights.values()):
-            raise ValueError(f"weights: the largest must be at most {MAX_SPREAD:.0e} times the smallest")
+            raise BrokenRule(f"the largest must be at most {MAX_SPREAD:.0e} times the smallest", field="weights")
         return self
 
 
@@ -170,7 +170,7 @@ class AggregatesSpec(Model):
     def _consistent(self) -> Self:
         declared = set(self.attributes)
         if len(declared) != len(self.attributes):
-            raise ValueError("attributes must differ from each other")
+            raise BrokenRule("must differ from each other", field="attributes")
         check_labels(self.labels, self.attributes)
         if PROFILE in declared:
             raise ValueError(f"attributes: {PROFILE!r} is the name of another column of the reports; give it another")
@@ -180,13 +180,13 @@ class AggregatesSpec(Model):
         if isinstance(self.objective, Weighted):
             _same("objective.weights", set(self.objective.weights), declared)
         if self.default is not None and self.default not in self.profiles:
-            raise ValueError(f"default must be one of profiles (got {self.default!r})")
+            raise BrokenRule("must be one of profiles", field="default", value=quoted(self.default))
         if self.default is None and len(self.profiles) > 1:
-            raise ValueError(
-                "default is required with several profiles: whose is a user who states none? The strictest"
+            raise BrokenRule(
+                "is required with several profiles: whose is a user who states none? The strictest", field="default"
             )
         if self.source.reports is not None and (self.users is not None or self.source.profile is not None):
-            raise ValueError("source.reports takes no profile and no users: every report names its profile")
+            raise BrokenRule("takes no profile and no users: every report names its profile", field="source.reports")
         if self.users is not None and self.source.profile is not None:
             raise ValueError("profiles stand either in users or in the source's column profile, not in both")
         placed = self.users is not None or self.source.profile is not None or self.source.reports is not None
@@ -196,11 +196,13 @@ class AggregatesSpec(Model):
         if shares is not None:
             unknown = sorted(set(shares) - set(self.profiles))
             if unknown:
-                raise ValueError(f"expected.profiles names profiles that are not declared: {', '.join(unknown)}")
+                raise BrokenRule(
+                    f"names profiles that are not declared: {', '.join(unknown)}", field="expected.profiles"
+                )
             if not is_whole(shares.values()):
-                raise ValueError("expected.profiles must sum to 1")
+                raise BrokenRule("must sum to 1", field="expected.profiles")
         if self.intervals.target != "users":
-            raise ValueError("intervals.target must be users: totals are those of the users of the release")
+            raise BrokenRule("must be users: totals are those of the users of the release", field="intervals.target")
         rows = self.source
         held = {"source.item": rows.item, "source.count": rows.count}
         check_roles(held, {"source.profile": rows.profile}, {"source.user": rows.user})
@@ -213,8 +215,8 @@ def _same(field: str, named: set[str], declared: set[str]) -> None:
     """Every attribute and no other."""
     unknown, missing = sorted(named - declared), sorted(declared - named)
     if unknown:
-        raise ValueError(f"{field} names attributes that attributes does not have: {', '.join(unknown)}")
+        raise BrokenRule(f"names attributes that attributes does not have: {', '.join(unknown)}", field=field)
     if missing:
-        raise ValueError(
-            f"{field} must give a budget or weight to every attribute; there is none for {', '.join(missing)}"
+        raise BrokenRule(
+            f"must give a budget or weight to every attribute; there is none for {', '.join(missing)}", field=field
         )

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pldp.channels.exact import float_above, log_above, within
+from pldp.channels.exact import float_above, log_above
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Floats, PureProtocol
 from pldp.channels.registry import PROTOCOLS
@@ -32,10 +32,6 @@ class LevelPlan(Frozen):
     @property
     def exact_epsilon(self) -> float:
         return log_above(self.protocol.worst_ratio)
-
-    @property
-    def keeps_promise(self) -> bool:
-        return within(self.protocol.worst_ratio, self.budget)
 
 
 class AttributePlan(Frozen):

@@ -11,15 +11,17 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from pldp.channels.registry import PROTOCOLS
+from pldp.errors import BrokenRule, quoted
 from pldp.page.wording import Label, Labels, check_labels
 from pldp.questions.numbers.spec import MAX_BINS, Finite, Probabilities, check_bounds, check_probabilities
-from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole
+from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole, one_of
 from pldp.spec.levels import is_whole
 
 MAX_VALUES = 10_000
 
 Method = Literal["guarded", "sum", "oc", "oc+", "op", "op-exact", "em", "auem", "self-calibrated", "emoa-paper"]
-Mechanism = Literal["auto", "krr", "brr", "oue", "olh", "subset"]
+Mechanism = Annotated[str, one_of("auto", *PROTOCOLS)]
 
 
 class Category(Model):
@@ -41,10 +43,10 @@ class Category(Model):
     @model_validator(mode="after")
     def _declared(self) -> Self:
         if len(set(self.values)) != len(self.values):
-            raise ValueError("values must differ from each other")
+            raise BrokenRule("must differ from each other", field="values")
         for role, value in (("missing", self.missing), ("other", self.other)):
             if value is not None and value not in self.values:
-                raise ValueError(f"{role} must be one of values (got {value!r})")
+                raise BrokenRule("must be one of values", field=role, value=quoted(value))
         check_assumed(self.assumed, len(self.values))
         check_labels(self.labels, self.values)
         return self
@@ -96,9 +98,9 @@ class Binned(Model):
             check_bounds(self.bounds)
         cuts = self.cuts
         if any(low >= high for low, high in pairwise(cuts)) or not math.isfinite(cuts[-1] - cuts[0]):
-            raise ValueError("edges must rise, each above the one before")
+            raise BrokenRule("must rise, each above the one before", field="edges")
         if self.missing is not None and not cuts[0] <= self.missing <= cuts[-1]:
-            raise ValueError(f"missing must lie within the edges (got {self.missing:g})")
+            raise BrokenRule("must lie within the edges", field="missing", value=f"{self.missing:g}")
         check_probabilities(self.quantiles)
         if self.quantiles and self.only_in_crosstabs:
             raise ValueError("quantiles need a histogram of the attribute itself: leave out only_in_crosstabs")
@@ -127,10 +129,10 @@ def check_assumed(assumed: tuple[Fraction, ...] | None, size: int) -> None:
     if assumed is None:
         return
     if len(assumed) != size:
-        raise ValueError(f"assumed needs one frequency a value ({size}, got {len(assumed)})")
+        raise BrokenRule(f"needs one frequency a value ({size}, got {len(assumed)})", field="assumed")
     if min(assumed) >= 0 and max(assumed) > 1:
-        raise ValueError("assumed must be shares of at most 1")
+        raise BrokenRule("must be shares of at most 1", field="assumed")
     if min(assumed) < 0 or not is_whole(assumed):
-        raise ValueError(
-            f"assumed must be non-negative and sum to 1 (got a sum of {float(sum(assumed, Fraction())):g})"
+        raise BrokenRule(
+            f"must be non-negative and sum to 1 (got a sum of {float(sum(assumed, Fraction())):g})", field="assumed"
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pldp.questions.items.reports import read_candidates
-from pldp.questions.items.rowchannels import Bits, OneValue, Sampled
+from pldp.questions.items.rowchannels import Bits, OneValue
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.parts import Asked, box_json, channel_json
 
 if TYPE_CHECKING:

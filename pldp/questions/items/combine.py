@@ -13,9 +13,10 @@ from pldp.questions.items.index import Index
 from pldp.questions.items.mining import EstimatedSets, Group, estimate_groups, judge, mine_groups
 from pldp.questions.items.pooling import Weigh, alone, pool, weigher
 from pldp.questions.items.reports import Support, read_candidates, support_of, write_candidates
-from pldp.questions.items.rowchannels import Bits, Candidates, OneValue, Sampled
+from pldp.questions.items.rowchannels import Bits, Candidates, OneValue
 from pldp.questions.items.rules import Rules, rules_of_groups
 from pldp.questions.items.sampled import Half, SampledRule, judge_half, likely, sampled_rules
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.transactions import Counts, Itemsets
 from pldp.questions.question import Reports, Tallies
 

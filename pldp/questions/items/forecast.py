@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pldp.channels.exact import float_above, log_above
 from pldp.questions.items.predict import predicted_errors
-from pldp.questions.items.rowchannels import Sampled
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.statement import item_statements
 from pldp.questions.question import Predictions, Rows
 

@@ -96,20 +96,6 @@ def levels_from_scores(scores: Floats, scale: Scale) -> Scored:
     return Scored(tuple(levels.tolist()), sensitivity, (given & ~kept).sum(axis=0))
 
 
-def levels_from_frequency(frequency: Sequence[float] | NDArray[np.number], sizes: Sequence[int]) -> Levels:
-    """Rarer is more sensitive (aprr 6.1): the `sizes[0]` most frequent are open, and so on; ties by position.
-
-    True frequencies are private: for evaluations, or with frequencies that are public.
-    """
-    frequency = np.asarray(frequency)
-    check_levels(len(sizes))
-    if sum(sizes) != frequency.size or min(sizes) < 0:
-        raise ValueError(f"levels.sizes must be ≥ 0 and sum to the {frequency.size} items (got {list(sizes)})")
-    levels = np.empty(frequency.size, dtype=np.int64)
-    levels[np.argsort(-frequency, kind="stable")] = np.repeat(np.arange(len(sizes)), sizes)
-    return tuple(levels.tolist())
-
-
 def level_weights(n_levels: int) -> tuple[Fraction, ...]:
     """aprr Eq. 2, W_l = 2l / (L (L − 1)) for l = 1 … L − 1: they sum to one."""
     check_levels(n_levels)

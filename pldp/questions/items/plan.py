@@ -14,7 +14,8 @@ from pldp.channels.protocol import Counts
 from pldp.estimate.simulate import whole_counts
 from pldp.questions.items.levels import item_promises, level_budgets
 from pldp.questions.items.mining import Search
-from pldp.questions.items.rowchannels import Bits, OneValue, Sampled
+from pldp.questions.items.rowchannels import Bits, OneValue
+from pldp.questions.items.sampledrows import Sampled
 from pldp.spec.fields import Frozen, Ratio
 
 MOST_CANDIDATES = 1_000_000

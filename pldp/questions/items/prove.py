@@ -18,7 +18,8 @@ from pldp.proof.trial import Trial
 from pldp.questions.items.allocation import TICKS
 from pldp.questions.items.levels import ZERO_SHARE, level_budgets
 from pldp.questions.items.reports import ItemsTally, read_candidates
-from pldp.questions.items.rowchannels import Bits, OneValue, Phase, Sampled
+from pldp.questions.items.rowchannels import Bits, OneValue
+from pldp.questions.items.sampledrows import Phase, Sampled
 from pldp.questions.items.transactions import Itemsets
 
 if TYPE_CHECKING:

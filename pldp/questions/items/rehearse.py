@@ -17,7 +17,8 @@ from pldp.proof.provable import MadeUp, counted
 from pldp.proof.trial import FROM, OFF, Trial, people_needed, shifted
 from pldp.questions.items.prove import phase_epsilon, value_matrix
 from pldp.questions.items.reports import write_candidates
-from pldp.questions.items.rowchannels import Bits, OneValue, Phase
+from pldp.questions.items.rowchannels import Bits, OneValue
+from pldp.questions.items.sampledrows import Phase
 from pldp.questions.question import Sheet, offsets
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from pldp.questions.items.levels import level_budgets
 from pldp.questions.items.plan import ItemLevel, Origin
 from pldp.questions.items.predict import telling_length, typical_error
 from pldp.questions.items.question import Items
-from pldp.questions.items.rowchannels import Bits, OneValue, Phase, Sampled
+from pldp.questions.items.rowchannels import Bits, OneValue
+from pldp.questions.items.sampledrows import Phase, Sampled
 from pldp.questions.items.sampling import SetSampling
 from pldp.questions.items.spec import ItemsSpec
 from pldp.questions.items.values import ValueChannel

@@ -20,7 +20,7 @@ from pldp.channels.protocol import Counts, PureProtocol, Reports, Values
 from pldp.channels.randomness import Keystream, uniform_below
 from pldp.channels.registry import PROTOCOLS
 from pldp.questions.items.levels import Floats
-from pldp.questions.items.mining import EstimatedSets, Search, judge
+from pldp.questions.items.mining import Search
 from pldp.questions.items.transactions import Columns, Itemsets, check_sets
 from pldp.questions.items.values import exact_epsilon
 
@@ -123,15 +123,6 @@ def amplified_krr(size: int, length: int, epsilon: Fraction) -> KRR:
     return KRR(size, redraw)
 
 
-def length_covering(size_shares: Floats, share: float = 0.9) -> int:
-    """The least length that so many sets do not exceed, by estimated shares of sizes 0, 1, …; sizes are private, so
-    they are estimated from other users' reports, or the length is declared."""
-    if not 0 < share <= 1:
-        raise ValueError(f"itemsets.covered must lie in (0, 1] (got {share:g})")
-    kept = np.maximum(size_shares, 0)
-    return max(1, int(np.searchsorted(np.cumsum(kept) / kept.sum(), share - 1e-12)))
-
-
 def likely_items(support: Floats, standard_error: Floats, most: int, search: Search) -> NDArray[np.int32]:
     """Phase one: the `most` best of the items that may be frequent, rising."""
     alive = np.flatnonzero(support + search.reach * standard_error >= search.minimum)
@@ -179,16 +170,3 @@ def held_sets(columns: Columns, candidates: list[Itemsets]) -> tuple[NDArray[np.
         sizes.append(bits.sum(axis=1, dtype=np.int64))
         held.append(np.nonzero(bits)[1])
     return np.concatenate([[0], np.cumsum(np.concatenate(sizes))]), np.concatenate(held)
-
-
-def judge_sampled(
-    sampling: SetSampling, sets: list[Itemsets], counts: Counts, n_rows: int, search: Search
-) -> list[EstimatedSets]:
-    """Sets (or single items, as sets of one) with their supports, by length. `count` holds raw support."""
-    support, error = sampling.estimate(counts, n_rows)
-    out, start = [], 0
-    for level in sets:
-        part = slice(start, start + len(level))
-        out.append(judge(level, counts[part], support[part], error[part], search))
-        start += len(level)
-    return out

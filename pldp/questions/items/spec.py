@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from pldp.errors import BrokenRule, quoted
 from pldp.page.wording import Description, Label, Labels, Wording, check_labels
-from pldp.questions.items.levels import Scale
 from pldp.questions.items.mining import MOST_LENGTH
+from pldp.questions.items.sensitivity import Scores, Sensitivity
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Text, Value, Whole
 from pldp.spec.levels import Expected, Shares, Spend, check_choices, check_shares, strictest
@@ -18,12 +19,9 @@ from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Holdings, Table
 
-KIND = "items"
 MAX_ITEMS = 50_000
 MAX_ONE = 2_000
 """Values of which a user has one: their channel is inverted."""
-MAX_LEVELS = 100
-"""Of sensitivity."""
 ALL = "all"
 """The one level of a release in which users have no choice."""
 
@@ -43,7 +41,7 @@ class ItemList(Table):
     item: Text = "item"
 
 
-class Takers(Table):
+class Participants(Table):
     """Who takes part at which level, one row a user; users who have no items too."""
 
     user: Text = "user"
@@ -58,61 +56,6 @@ class RowBudget(Model):
 
     total: Spend
     bound: Spend | None = None
-
-
-class Scores(Table):
-    """Raw scores, one row a user and item: for evaluations alone, since scores are personal data."""
-
-    user: Text = "user"
-    item: Text = "item"
-    score: Text = "score"
-    range: tuple[float, float]
-    cuts: tuple[float, ...] | None = None
-
-    def scale(self, n_levels: int) -> Scale:
-        low, high = self.range
-        return Scale.equal(low, high, n_levels) if self.cuts is None else Scale(low, high, self.cuts)
-
-
-class Collected(Model):
-    """The release whose published scores the levels follow, and what it spent on the same users."""
-
-    release: Text
-    epsilon: Spend
-
-
-class Sensitivity(Model):
-    """Levels of items, 0 to `of` − 1 (the most sensitive): declared, or from raw scores in an evaluation.
-
-    `split` says how protocol bounded shares a row's bound: `capped` keeps each item within aprr's promise to its level
-    and shares the rest for least error, `proportional` gives ε in proportion to `of` − level.
-    """
-
-    of: Annotated[Whole, Field(ge=2, le=MAX_LEVELS)]
-    levels: dict[Value, Annotated[Whole, Field(ge=0)]] | None = None
-    scores: Scores | None = None
-    collected: Collected | None = None
-    split: Literal["capped", "proportional"] = "capped"
-
-    @model_validator(mode="after")
-    def _given(self) -> Self:
-        if (self.levels is None) == (self.scores is None):
-            raise ValueError("needs either levels (one an item) or scores (a file, for evaluations)")
-        above = [f"{item} {level}" for item, level in (self.levels or {}).items() if level >= self.of]
-        if above:
-            raise ValueError(
-                f"levels must lie in 0 … {self.of - 1}, since `of` is {self.of} (got {', '.join(above[:5])})"
-            )
-        if self.scores is not None:
-            try:
-                found = self.scores.scale(self.of)
-            except ValueError as error:
-                raise ValueError(str(error)) from None
-            if found.n_levels != self.of:
-                raise ValueError(f"scores.cuts must be {self.of - 1}, one less than levels (got {len(found.cuts)})")
-        if self.collected is not None and self.levels is None:
-            raise ValueError("collected goes with levels: it names the release they come from")
-        return self
 
 
 class Choices(Model):
@@ -177,7 +120,7 @@ class ItemsSpec(Model):
     sensitivity: Sensitivity | None = None
     weights: dict[Value, Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = None
     levels: Choices = Choices(choices={ALL: Fraction(1)})
-    users: Takers | None = None
+    users: Participants | None = None
     itemsets: Itemsets
     sampling: Sampling = Sampling()
     combination: Literal["oc+", "sum"] = "oc+"
@@ -225,37 +168,42 @@ class ItemsSpec(Model):
         if self.holds == "many" and (self.missing is not None or self.other is not None):
             raise ValueError("missing and other go with holds: one; a row of items may be empty")
         if self.holds == "one" and self.itemsets.length != 1:
-            raise ValueError("itemsets.length must be 1 with holds: one: nobody has two values")
+            raise BrokenRule("must be 1 with holds: one: nobody has two values", field="itemsets.length")
         if self.holds == "one" and self.protocol == "sampling":
-            raise ValueError("protocol must be bounded or aprr with holds: one: there is nothing to sample from")
+            raise BrokenRule(
+                "must be bounded or aprr with holds: one: there is nothing to sample from", field="protocol"
+            )
         if self.protocol == "aprr" and self.sensitivity is None:
-            raise ValueError("protocol: aprr needs sensitivity: its budgets follow the items' levels")
+            raise BrokenRule("aprr needs sensitivity: its budgets follow the items' levels", field="protocol")
         if self.protocol == "sampling" and (self.sensitivity is not None or self.weights is not None):
-            raise ValueError(
-                "protocol: sampling treats all items alike: leave out sensitivity and weights, or use bounded"
+            raise BrokenRule(
+                "sampling treats all items alike: leave out sensitivity and weights, or use bounded", field="protocol"
             )
         if self.sensitivity is not None and self.sensitivity.split == "proportional":
             if self.holds == "one" or self.protocol == "aprr":
-                raise ValueError(
-                    "sensitivity.split: proportional goes with protocol: bounded and holds: many, where a row's bound "
-                    "is split between items"
+                raise BrokenRule(
+                    "proportional goes with protocol: bounded and holds: many, where a row's bound "
+                    "is split between items",
+                    field="sensitivity.split",
                 )
             if self.weights is not None:
                 raise ValueError(
                     "weights go with sensitivity.split: capped: a proportional split leaves nothing to share by them"
                 )
         if self.protocol != "aprr" and self.bound != self.budget.total:
-            raise ValueError("budget.bound goes with protocol: aprr; others keep the total exactly")
+            raise BrokenRule("goes with protocol: aprr; others keep the total exactly", field="budget.bound")
         choices = self.levels.choices
         placed = (self.source.level is not None) + (self.users is not None and self.users.level is not None)
         if self.source.reports is not None:
             if placed or self.users is not None:
-                raise ValueError("source.reports takes no level and no users: the folders name the levels")
+                raise BrokenRule("takes no level and no users: the folders name the levels", field="source.reports")
             placed = 1
         if placed > 1:
             raise ValueError("levels stand either in users.level or in source.level, not in both")
         if len(choices) > 1 and not placed:
-            raise ValueError("levels: several choices need source.level or users.level (the column they stand in)")
+            raise BrokenRule(
+                "several choices need source.level or users.level (the column they stand in)", field="levels"
+            )
         check_shares("expected.levels", self.expected.levels, choices)
         rows = self.source
         check_roles({"source.item": rows.item}, {"source.level": rows.level}, {"source.user": rows.user})
@@ -267,13 +215,13 @@ class ItemsSpec(Model):
         """What must hold of the declared items; ValueError otherwise."""
         declared = set(items)
         if len(declared) != len(items):
-            raise ValueError("items must differ from each other")
+            raise BrokenRule("must differ from each other", field="items")
         check_labels(self.labels, items)
         if self.holds == "one" and not 2 <= len(items) <= MAX_ONE:
-            raise ValueError(f"items must be 2 to {MAX_ONE:,} with holds: one (got {len(items):,})")
+            raise BrokenRule(f"must be 2 to {MAX_ONE:,} with holds: one", field="items", value=f"{len(items):,}")
         for role, value in (("missing", self.missing), ("other", self.other)):
             if value is not None and value not in declared:
-                raise ValueError(f"{role} must be one of items (got {value!r})")
+                raise BrokenRule("must be one of items", field=role, value=quoted(value))
         if self.sensitivity is not None and self.sensitivity.levels is not None:
             _same("sensitivity.levels", "a level", set(self.sensitivity.levels), declared)
         if self.weights is not None:
@@ -287,6 +235,6 @@ def _path(table: Table | None) -> list[str]:
 def _same(field: str, what: str, found: set[str], declared: set[str]) -> None:
     unknown, missing = sorted(found - declared), sorted(declared - found)
     if unknown:
-        raise ValueError(f"{field} names items that items does not have: {', '.join(unknown[:5])}")
+        raise BrokenRule(f"names items that items does not have: {', '.join(unknown[:5])}", field=field)
     if missing:
-        raise ValueError(f"{field} must give {what} to every item; there is none for {', '.join(missing[:5])}")
+        raise BrokenRule(f"must give {what} to every item; there is none for {', '.join(missing[:5])}", field=field)

@@ -15,7 +15,7 @@ from pldp.questions.items.combine import ItemsResult
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.mining import Search, mine
 from pldp.questions.items.reports import transactions
-from pldp.questions.items.rowchannels import Sampled
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.transactions import Columns as BitColumns
 from pldp.questions.items.transactions import Counts, Itemsets, Transactions
 from pldp.questions.question import Partitions

@@ -175,19 +175,6 @@ def deal_by_weights(classes: BudgetClasses, weights: ArrayLike) -> Units:
     return np.ascontiguousarray(units.T)
 
 
-def deal_at_random(classes: BudgetClasses, users: int, stream: Keystream) -> Units:
-    """Every way to deal the units equally likely: the paper's experiments, for evaluations only.
-
-    k − 1 bars among U + k − 1 places cut the units into k parts.
-    """
-    k, places = classes.sampled, classes.units + classes.sampled - 1
-    if not classes.personal:
-        return np.full((users, k), classes.equal, dtype=np.int64)
-    bars = sample_without_replacement(users, places, k - 1, stream).astype(np.int64)
-    edges = np.hstack([np.full((users, 1), -1), bars, np.full((users, 1), places)])
-    return np.diff(edges, axis=1) - 1
-
-
 def check_budgets(classes: BudgetClasses, units: Units) -> NDArray[np.intp]:
     """Users whose budgets leave the range or do not sum to ε: none, or the release is refused.
 

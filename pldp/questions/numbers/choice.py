@@ -71,17 +71,6 @@ def class_mix(classes: BudgetClasses, mechanism: str, important: float) -> Class
     return ClassMix(tuple(kind.for_budget(classes.budget(u)) for u in units), np.array([shares[u] for u in units]))
 
 
-def random_mix(classes: BudgetClasses, mechanism: str) -> ClassMix:
-    """Expected classes if every way to deal the units is equally likely, as in the paper's experiments.
-
-    With u of the U units on one attribute, the other k − 1 divide the rest in C(U − u + k − 2, k − 2) ways.
-    """
-    k, whole, units = classes.sampled, classes.units, classes.by_weights
-    ways = np.array([float(math.comb(whole - u + k - 2, k - 2)) if classes.personal else 1.0 for u in units])
-    kind = MECHANISMS[mechanism]
-    return ClassMix(tuple(kind.for_budget(classes.budget(u)) for u in units), ways / ways.sum())
-
-
 def predicted_mse(
     method: str, mix: ClassMix, attributes: int, sampled: int, n_users: int, second_moment: float, mean: float = 0.0
 ) -> float:
@@ -129,22 +118,3 @@ def best_sampled(
         return predicted_mse(method, mix, attributes, k, 10**6, second_moment)
 
     return min(candidates or range(1, most + 1), key=cost)
-
-
-def error_bound(beta: float, variance: float, largest: float, attributes: int, n_users: int) -> float:
-    """λ with Pr[max_j |Y_j − X_j| ≥ λ] ≤ β for the scaled estimate: pmpm Theorem 5, computed from Eq. A.7.
-
-    2d exp(−nλ² / (2V + 2λR/3)) = β, a quadratic in λ, V the largest variance of a user's scaled report and
-    R = largest − x ≤ largest + 1 its range (`largest` = (d/k) max |y|).
-    """
-    log = math.log(2 * attributes / beta)
-    linear = 2 * (largest + 1) * log / 3
-    return (linear + math.sqrt(linear**2 + 8 * n_users * variance * log)) / (2 * n_users)
-
-
-def scaled_range(classes: BudgetClasses, mechanism: str, attributes: int) -> tuple[float, float]:
-    """Worst variance of a user's scaled report (pmpm Eq. 12 at |x| = 1 and the lowest budget), and its largest size."""
-    kind = MECHANISMS[mechanism].for_budget(classes.lowest)
-    factor = attributes / classes.sampled
-    second = max(float(kind.base + kind.gain), float(kind.base))
-    return factor * second, factor * float(kind.largest)

@@ -9,20 +9,19 @@ its user's x. Three estimates, in [−1, 1] terms, m reports of n users, n_c in 
 
 The first two are right however users choose what matters to them. The third assumes that the class of a report does not
 depend on its value; `agreement` tests it. Errors have a noise part and a part between users, because those who report
-are a sample of all (docs/numeric.md derives them; tests/pldp/numeric/test_means.py measures their coverage).
+are a sample of all (docs/numeric.md derives them; tests/pldp/questions/numbers/test_means.py measures their coverage).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pldp.channels.numeric.domain import Bounds, Floats
+from pldp.channels.numeric.domain import Floats
 from pldp.channels.numeric.mechanism import NumericMechanism, Tally, report_squares, report_sum
-from pldp.estimate.distributions import chi2, t
+from pldp.estimate.distributions import chi2
 
 ESTIMATORS = ("scaled", "reports", "inverse-variance")
 
@@ -89,32 +88,6 @@ class Groups:
             return min(mean**2, 1.0)
         average = (weights * (self.squares / self.n - self.base)).sum() / told
         return float(np.clip(average, min(mean**2, 1.0), 1.0))
-
-
-def estimate_mean(
-    method: str,
-    mechanisms: Sequence[NumericMechanism],
-    tallies: Sequence[Tally],
-    n_users: int,
-    sampling: float,
-    bounds: Bounds,
-    confidence: float = 0.95,
-    population: bool = False,
-) -> Mean:
-    """The mean over the n users, `sampling` = k/d; with `population` the error is that for people behind the users."""
-    groups = Groups.of(mechanisms, tallies)
-    m = groups.reports
-    if m == 0:
-        return Mean(method, math.nan, math.inf, bounds.lower, bounds.upper, 0)
-    mean, variance, between = estimate_groups(method, groups, n_users, sampling)
-    if population:
-        variance += between / n_users
-    error = math.sqrt(variance) * bounds.half_width
-    # Student's, because with few reports the variance is itself a guess.
-    half = float(t.ppf(0.5 + confidence / 2, max(m - 1, 1))) * error
-    centre = bounds.decode(mean)
-    low, high = (float(np.clip(end, bounds.lower, bounds.upper)) for end in (centre - half, centre + half))
-    return Mean(method, centre, error, low, high, m)
 
 
 def estimate_groups(method: str, groups: Groups, n_users: int, sampling: float) -> tuple[float, float, float]:

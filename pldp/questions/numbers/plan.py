@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import product
 from typing import Literal
 
-from pldp.channels.exact import float_above, log_above, within
+from pldp.channels.exact import float_above, log_above
 from pldp.channels.numeric.domain import Bounds
 from pldp.channels.numeric.mechanism import NumericMechanism
 from pldp.channels.numeric.window import Window
@@ -46,10 +46,6 @@ class ClassPlan(Frozen):
     units: int
     budget: Ratio
     mechanisms: tuple[MechanismPlan, ...]
-
-    @property
-    def keeps_promise(self) -> bool:
-        return all(within(found.realised.worst_ratio, self.budget) for found in self.mechanisms)
 
     @cached_property
     def exact_epsilon(self) -> float:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from pldp.channels.numeric.domain import Bounds
+from pldp.errors import BrokenRule
 from pldp.page.wording import Label
 from pldp.spec.fields import Model, Name, Ratio, Text, Whole
 
@@ -37,12 +38,12 @@ Probabilities = Annotated[tuple[Annotated[Finite, Field(gt=0, lt=1)], ...], Fiel
 def check_bounds(bounds: tuple[float, float]) -> None:
     low, high = bounds
     if not low < high or not math.isfinite(high - low):
-        raise ValueError(f"bounds must rise, from the lowest to the highest value (got {low:g} and {high:g})")
+        raise BrokenRule(f"must rise, from the lowest to the highest value (got {low:g} and {high:g})", field="bounds")
 
 
 def check_probabilities(quantiles: tuple[float, ...]) -> None:
     if len(set(quantiles)) != len(quantiles):
-        raise ValueError("quantiles must differ from each other")
+        raise BrokenRule("must differ from each other", field="quantiles")
 
 
 class Moments(Model):
@@ -89,12 +90,12 @@ class Number(Model):
         assumed = None if self.assumed is None else self.assumed.mean
         for role, value in (("missing", self.missing), ("assumed.mean", assumed)):
             if value is not None and not low <= value <= high:
-                raise ValueError(f"{role} must lie within bounds (got {value:g})")
+                raise BrokenRule("must lie within bounds", field=role, value=f"{value:g}")
         if self.moments[1] > 1 + 1e-9:
-            raise ValueError("assumed.standard_deviation is larger than any within bounds can be")
+            raise BrokenRule("is larger than any within bounds can be", field="assumed.standard_deviation")
         check_probabilities(self.quantiles)
         if self.bins & (self.bins - 1):
-            raise ValueError(f"bins must be a power of two (got {self.bins})")
+            raise BrokenRule("must be a power of two", field="bins", value=str(self.bins))
         return self
 
 
@@ -116,23 +117,26 @@ class Numbers(Model):
                 "tau above 1 needs importance: a column for every numeric attribute, or a list of the important ones"
             )
         if self.importance is not None and not self.importance:
-            raise ValueError("importance must name an important attribute: if nothing matters, leave it out")
+            raise BrokenRule("must name an important attribute: if nothing matters, leave it out", field="importance")
         if self.weights and not isinstance(self.importance, dict):
-            raise ValueError("weights: true needs importance to be a column for every numeric attribute")
+            raise BrokenRule("true needs importance to be a column for every numeric attribute", field="weights")
         return self
 
     def check(self, numbers: Sequence[Number], *, with_categories: bool) -> None:
         """The rules that need the attributes."""
         named = {number.name for number in numbers}
         if isinstance(self.importance, dict) and set(self.importance) != named:
-            raise ValueError("numbers.importance must name a column for every numeric attribute, and for no other")
+            raise BrokenRule(
+                "must name a column for every numeric attribute, and for no other", field="numbers.importance"
+            )
         if isinstance(self.importance, tuple) and not named.issuperset(self.importance):
-            raise ValueError("numbers.importance must name numeric attributes")
+            raise BrokenRule("must name numeric attributes", field="numbers.importance")
         questions = len(numbers) + sum(bool(number.quantiles) for number in numbers)
         if isinstance(self.sampling, int) and self.sampling > questions:
-            raise ValueError(
-                f"numbers.sampling must be at most {questions}: one for each mean and one for each attribute with "
-                f"quantiles (got {self.sampling})"
+            raise BrokenRule(
+                f"must be at most {questions}: one for each mean and one for each attribute with quantiles",
+                field="numbers.sampling",
+                value=str(self.sampling),
             )
         if not with_categories and self.share != "by predicted error":
-            raise ValueError("numbers.share is for specs that publish histograms too")
+            raise BrokenRule("is for specs that publish histograms too", field="numbers.share")

@@ -10,7 +10,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pldp.client.plan import Plan, parse_plan
-from pldp.questions.aggregates.catalogue import Catalogue
+from pldp.papers.multiupp.dense import dense_catalogue
 from pldp.questions.aggregates.resolve import release_plan
 from pldp.questions.aggregates.spec import AggregatesSpec
 from pldp.questions.collection import collection_plan
@@ -94,7 +94,7 @@ def aggregates(grid: Fraction = Fraction(1), **more: Any) -> tuple[ReleasePlan, 
     }
     spec = AggregatesSpec.model_validate(content | more)
     weights = np.array([[1, 0, 0], [1, 1, 0], [0, 2, 1], [0, 0, 1]]) * float(grid)
-    return release_plan(spec, Catalogue.from_dense(spec.attributes, weights, grid), "0" * 64), spec
+    return release_plan(spec, dense_catalogue(spec.attributes, weights, grid), "0" * 64), spec
 
 
 def document(made: tuple[ReleasePlan, Any], period: str = "2026-11", adapted: bytes | None = None) -> bytes:

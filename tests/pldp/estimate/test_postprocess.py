@@ -67,7 +67,7 @@ def test_the_named_steps() -> None:
         postprocess("base-cut", estimate)
     with pytest.raises(ValueError, match="'round' is not one of none, clip, norm-sub, norm-mul, base-cut"):
         postprocess("round", estimate)
-    assert POSTPROCESSES == ("none", "clip", "norm-sub", "norm-mul", "base-cut", "auto")
+    assert tuple(POSTPROCESSES) == ("none", "clip", "norm-sub", "norm-mul", "base-cut", "auto")
 
 
 @given(ESTIMATES)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
+from pldp.papers.multiupp.dense import dense_catalogue
 from pldp.questions.aggregates import budgets as module
 from pldp.questions.aggregates.budgets import (
     TICK_BITS,
@@ -163,7 +164,7 @@ def test_unit_rows_have_a_closed_form() -> None:
     wanted = [Fraction(1, 10), Fraction(1, 20), Fraction(1, 20)]
     assert found.ticks.tolist() == [[to_ticks(one) for one in wanted]]
     # The general solver agrees where a row of two attributes never binds. (The third one's grid is 2 here.)
-    joined = Catalogue.from_dense(cat.attributes, np.array([[1, 0, 0], [0, 1, 0], [0, 0, 2], [1, 1, 0]]))
+    joined = dense_catalogue(cat.attributes, np.array([[1, 0, 0], [0, 1, 0], [0, 0, 2], [1, 1, 0]]))
     wide = profile_ticks(joined, [[Fraction(1, 100), Fraction(1, 100), Fraction(1, 2)]])
     assert allocate(joined, wide, to_ticks(Fraction(1, 10)), MSE).ticks == pytest.approx(
         np.array([[to_ticks(Fraction(1, 100)), to_ticks(Fraction(1, 100)), to_ticks(Fraction(1, 10))]]), rel=1e-9
@@ -207,7 +208,7 @@ def test_many_rows_are_found_by_looking(monkeypatch: pytest.MonkeyPatch) -> None
 def test_movielens_gains_over_equal_scaling() -> None:
     # multiupp 5.2 says up to 5×. Over 10,000 draws (bench/utility.py) the ratio of one draw has median 5.4 (1 % to
     # 99 %: 2.4–10.5), that of ten-draw means, which the smallest budgets rule, 6.3 (4.6–9.9).
-    cat = Catalogue.from_dense(*movies())
+    cat = dense_catalogue(*movies())
     budgets, epsilon = dirichlet(500, 18, 42), to_ticks(Fraction("0.05"))
     baseline = scales(cat, equal_scaling(cat, budgets, epsilon))
     best = best_scales(cat, budgets)
@@ -258,8 +259,8 @@ def test_ticks_round_down() -> None:
 
 def test_weights_of_the_objective_follow_the_grid() -> None:
     # The same catalogue in halves: the same spend per item, hence the same ticks per unit of the coarser grid.
-    whole = Catalogue.from_dense(["a", "b"], np.array([[1, 1], [0, 2]]))
-    halves = Catalogue.from_dense(["a", "b"], np.array([[0.5, 1], [0, 2]]), Fraction(1, 2))
+    whole = dense_catalogue(["a", "b"], np.array([[1, 1], [0, 2]]))
+    halves = dense_catalogue(["a", "b"], np.array([[0.5, 1], [0, 2]]), Fraction(1, 2))
     t = [[Fraction(1), Fraction(2)]]
     first = allocate(whole, profile_ticks(whole, t), to_ticks(Fraction(1)), Objective.weighted([1, 1], 2))
     second = allocate(halves, profile_ticks(halves, t), to_ticks(Fraction(1)), Objective.weighted([4, 1], 2))

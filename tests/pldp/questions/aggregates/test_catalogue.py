@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pldp.papers.multiupp.dense import dense_catalogue
 from pldp.questions.aggregates import catalogue as module
 from pldp.questions.aggregates.catalogue import Catalogue, Units, maximal_rows
 from tests.pldp.questions.aggregates.world import MATRICES, catalogue, movies, names
@@ -66,10 +67,10 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     matrix = rng.integers(0, 3, (500, 6)) | np.eye(500, 6, dtype=np.int64)
     matrix[:, 0] |= ~matrix.any(axis=1)
-    whole = Catalogue.from_dense(names(6), matrix)
+    whole = dense_catalogue(names(6), matrix)
     items, columns = np.nonzero(matrix)
     monkeypatch.setattr(module, "_CHUNK_ITEMS", 7)
-    assert np.array_equal(Catalogue.from_dense(names(6), matrix).rows, whole.rows)
+    assert np.array_equal(dense_catalogue(names(6), matrix).rows, whole.rows)
     sparse = Catalogue.from_triples(names(6), items, columns, matrix[items, columns], n_items=500)
     assert np.array_equal(sparse.rows, whole.rows)
 
@@ -78,12 +79,12 @@ def test_columns_wider_than_one_number_are_told_apart(monkeypatch: pytest.Monkey
     monkeypatch.setattr(module, "_WIDEST_CODE", 100)
     matrix = np.random.default_rng(2).integers(0, 4, (300, 8)) + np.eye(300, 8, dtype=np.int64)
     matrix[:, 0] += 1
-    assert Catalogue.from_dense(names(8), matrix).n_distinct == len(np.unique(matrix, axis=0))
+    assert dense_catalogue(names(8), matrix).n_distinct == len(np.unique(matrix, axis=0))
 
 
 def test_movielens_keeps_101_of_3883() -> None:
     attributes, matrix = movies()
-    reduced = Catalogue.from_dense(attributes, matrix)
+    reduced = dense_catalogue(attributes, matrix)
     assert (len(attributes), reduced.n_items, reduced.n_distinct, len(reduced.rows)) == (18, 3_883, 301, 101)
     assert not reduced.separable
     assert np.array_equal(reduced.sensitivity, np.ones(18))
@@ -94,7 +95,7 @@ def test_a_million_items() -> None:
     kinds = np.unique((rng.random((400, 30)) < 0.12).astype(np.uint8), axis=0)
     kinds = np.concatenate([kinds[kinds.any(axis=1)], np.eye(30, dtype=np.uint8)])
     chosen = rng.integers(0, len(kinds), 1_000_000)
-    reduced = Catalogue.from_dense(names(30), kinds[chosen])
+    reduced = dense_catalogue(names(30), kinds[chosen])
     assert reduced.n_items == 1_000_000
     expected = np.unique(kinds[np.unique(chosen)], axis=0)
     assert reduced.n_distinct == len(expected)
@@ -103,7 +104,7 @@ def test_a_million_items() -> None:
 
 def test_weights_become_whole_units_of_the_coarsest_grid() -> None:
     weights = np.array([[0.5, 0.0], [1.5, 0.3], [0.0, 0.1]])
-    reduced = Catalogue.from_dense(["half", "tenth"], weights, Fraction(1, 10))
+    reduced = dense_catalogue(["half", "tenth"], weights, Fraction(1, 10))
     assert reduced.grid == (Fraction(1, 2), Fraction(1, 10))
     assert _as_set(reduced.rows) == {(3, 3)}
     assert np.array_equal(reduced.units(weights), [[1, 0], [3, 3], [0, 1]])
@@ -138,19 +139,19 @@ def test_separable_means_one_attribute_a_binding_row() -> None:
 )
 def test_a_bad_matrix_is_refused(rows: list[list[float]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Catalogue.from_dense(["a0", "a1"], np.array(rows))
+        dense_catalogue(["a0", "a1"], np.array(rows))
 
 
 def test_other_bad_input_is_refused() -> None:
     one = np.array([0])
     with pytest.raises(ValueError, match="at least one item"):
-        Catalogue.from_dense(["a"], np.zeros((0, 1)))
+        dense_catalogue(["a"], np.zeros((0, 1)))
     with pytest.raises(ValueError, match="one column for each of the 2 attributes"):
-        Catalogue.from_dense(["a", "b"], np.ones((3, 1)))
+        dense_catalogue(["a", "b"], np.ones((3, 1)))
     with pytest.raises(ValueError, match="each named once"):
-        Catalogue.from_dense(["a", "a"], np.ones((3, 2)))
+        dense_catalogue(["a", "a"], np.ones((3, 2)))
     with pytest.raises(ValueError, match="grid must be > 0"):
-        Catalogue.from_dense(["a"], np.ones((3, 1)), Fraction(0))
+        dense_catalogue(["a"], np.ones((3, 1)), Fraction(0))
     with pytest.raises(ValueError, match="item 0 lists an attribute twice"):
         Catalogue.from_triples(["a"], np.array([0, 0]), np.array([0, 0]), n_items=1)
     with pytest.raises(ValueError, match=r"items must be numbered 0 … 0"):

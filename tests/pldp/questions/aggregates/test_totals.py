@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pldp.channels.randomness import Keystream
+from pldp.papers.multiupp.dense import dense_catalogue
 from pldp.questions.aggregates.budgets import allocate, to_ticks
-from pldp.questions.aggregates.catalogue import Catalogue, Units
+from pldp.questions.aggregates.catalogue import Units
 from pldp.questions.aggregates.objectives import MAE, Floats
 from pldp.questions.aggregates.release import Mechanism
 from pldp.questions.aggregates.totals import Sums, Totals, estimate_totals
@@ -72,7 +73,7 @@ def test_sums_add_up_over_any_partition(parts: list[int], key: int) -> None:
 
 
 def test_totals_are_in_the_catalogues_own_units() -> None:
-    cat = Catalogue.from_dense(["a"], np.array([[0.5], [1.0]]), Fraction(1, 2))
+    cat = dense_catalogue(["a"], np.array([[0.5], [1.0]]), Fraction(1, 2))
     mechanism = Mechanism(cat, np.array([[1 << 39]]))
     totals = estimate_totals(Sums(np.array([30]), np.array([100])), mechanism)
     assert totals.total.tolist() == [15.0]

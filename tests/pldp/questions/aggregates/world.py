@@ -14,6 +14,7 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from pldp.papers.multiupp.dense import dense_catalogue
 from pldp.questions.aggregates.budgets import TICK_BITS
 from pldp.questions.aggregates.catalogue import Catalogue, Units
 from pldp.questions.aggregates.question import Aggregates
@@ -56,7 +57,7 @@ def spec(**sections: Any) -> AggregatesSpec:
 
 def films() -> Catalogue:
     rows = np.array([[int(name in kind) for name in ATTRIBUTES] for kind in KINDS])
-    return Catalogue.from_dense(ATTRIBUTES, rows)
+    return dense_catalogue(ATTRIBUTES, rows)
 
 
 def plan(**sections: Any) -> Aggregates:
@@ -68,7 +69,7 @@ def names(width: int) -> list[str]:
 
 
 def catalogue(rows: list[list[int]]) -> Catalogue:
-    return Catalogue.from_dense(names(len(rows[0])), np.array(rows))
+    return dense_catalogue(names(len(rows[0])), np.array(rows))
 
 
 @lru_cache
@@ -97,7 +98,7 @@ def movie_like(seed: int = 0) -> Catalogue:
     for row in rows:
         row[rng.choice(18, rng.integers(1, 7), replace=False, p=_zipf(18))] = 1
     rows[:18] |= np.eye(18, dtype=np.uint8)
-    return Catalogue.from_dense(names(18), rows)
+    return dense_catalogue(names(18), rows)
 
 
 def _zipf(size: int) -> NDArray[np.float64]:

@@ -34,7 +34,7 @@ from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.histograms.spec import Binned
 from pldp.questions.numbers.quantiles import quantiles, to_bins
 from pldp.spec.release import Spec
-from tests.pldp.specs import histograms_of, make_spec, planned
+from tests.pldp.specs import histograms_of, keeps_promise, make_spec, planned
 from tests.pldp.world import z_bound
 
 PAY = {"name": "pay", "kind": "binned", "edges": [0, 10, 20.5, 100], "missing": 0, "quantiles": [0.5]}
@@ -98,7 +98,7 @@ def test_bins_are_values() -> None:
     assert plan.attributes[0].probabilities == (0.5,)
     assert plan.attributes[2].edges == plan.attributes[3].edges == ()
     assert sum(a.budget for a in plan.attributes) == plan.total, "a histogram like any other"
-    assert all(level.keeps_promise for a in plan.attributes for level in a.levels)
+    assert all(keeps_promise(level) for a in plan.attributes for level in a.levels)
 
 
 def test_bins_may_have_levels_of_their_own_and_hidden_ones() -> None:

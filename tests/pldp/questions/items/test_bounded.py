@@ -15,6 +15,7 @@ from scipy.optimize import linprog, minimize
 
 from pldp.channels.exact import SCALE, exp_below, within
 from pldp.channels.randomness import Keystream
+from pldp.papers.aprr.levels import levels_from_frequency
 from pldp.questions.items.allocation import (
     RowWish,
     bounded_items,
@@ -27,7 +28,7 @@ from pldp.questions.items.allocation import (
 from pldp.questions.items.allocation import predicted_error as row_error
 from pldp.questions.items.bounded import Wish, bounded_channel, keeps_bounds, predicted_error
 from pldp.questions.items.channels import ItemChannels
-from pldp.questions.items.levels import Floats, Levels, levels_from_frequency
+from pldp.questions.items.levels import Floats, Levels
 from pldp.questions.items.reconstruct import reconstruct
 from pldp.questions.items.values import ValueChannel
 from tests.pldp.questions.items.test_channels import brute_ratio, law

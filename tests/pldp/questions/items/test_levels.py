@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pldp.questions.items.levels import (
-    Scale,
-    declared_levels,
-    level_budgets,
-    level_weights,
-    levels_from_frequency,
-    levels_from_scores,
-)
+from pldp.papers.aprr.levels import levels_from_frequency
+from pldp.questions.items.levels import Scale, declared_levels, level_budgets, level_weights, levels_from_scores
 from tests.pldp.questions.items.world import SIZES, basket
 from tests.pldp.world import BUDGETS
 

@@ -12,11 +12,13 @@ import pytest
 from pydantic import ValidationError
 
 from pldp.channels.exact import within
-from pldp.questions.items.levels import level_budgets, levels_from_frequency
+from pldp.papers.aprr.levels import levels_from_frequency
+from pldp.questions.items.levels import level_budgets
 from pldp.questions.items.predict import predicted_errors, typical_error
 from pldp.questions.items.question import Items
 from pldp.questions.items.resolve import make_plan
-from pldp.questions.items.rowchannels import Bits, OneValue, Sampled
+from pldp.questions.items.rowchannels import Bits, OneValue
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.spec import ItemsSpec
 from pldp.questions.items.statement import items_statement
 from pldp.questions.items.values import exact_epsilon

@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from pldp.channels.exact import SCALE, within
 from pldp.channels.krr import KRR
 from pldp.channels.randomness import Keystream
-from pldp.questions.items.mining import Search
+from pldp.questions.items.mining import Search, judge
 from pldp.questions.items.sampling import (
     SetSampling,
     amplified_krr,
     held_sets,
-    judge_sampled,
-    length_covering,
     likely_items,
     likely_sets,
 )
@@ -132,15 +130,14 @@ def test_two_phases_find_the_frequent_sets(seed: int) -> None:
     candidates = likely_sets(items, support, 16, 2)
     offsets, held = held_sets(columns(second), candidates)
     two = SetSampling.for_budget(sum(map(len, candidates)), 2, Fraction(3))
-    found = judge_sampled(
-        two, candidates, two.protocol.support(two.perturb(offsets, held, stream)), len(second), search
-    )
-    rows = {tuple(row): k for k, row in enumerate(found[0].items.tolist())}
+    counts = two.protocol.support(two.perturb(offsets, held, stream))
+    pairs = judge(candidates[0], counts[: two.n_items], *two.estimate(counts, len(second)), search)
+    rows = {tuple(row): k for k, row in enumerate(pairs.items.tolist())}
     best = rows[17, 40]
-    assert found[0].probability_frequent[best] > 0.99
+    assert pairs.probability_frequent[best] > 0.99
     # Some users hold three candidate sets or more: their sets are understated by at most a third of their share.
     many = float((np.diff(offsets) > 2).mean())
-    assert abs(found[0].support[best] - true_support(second, (17, 40))) < 6 * found[0].standard_error[best] + many
+    assert abs(pairs.support[best] - true_support(second, (17, 40))) < 6 * pairs.standard_error[best] + many
 
 
 @given(st.integers(1, 200), st.integers(2, 6), st.integers(0, 2**32 - 1))
@@ -159,13 +156,6 @@ def test_likely_sets_are_those_of_largest_products() -> None:
     found = likely_sets(np.arange(4, dtype=np.int32), support, 4, 3)
     assert [level.tolist() for level in found] == [[[0, 1], [0, 2], [1, 2]], [[0, 1, 2]]]
     assert likely_sets(np.empty(0, dtype=np.int32), support, 4, 3) == []
-
-
-def test_length_covers_the_share_asked_for() -> None:
-    assert length_covering(np.array([0.1, 0.4, 0.3, 0.15, 0.05]), 0.9) == 3
-    assert length_covering(np.array([1.0, -0.01])) == 1
-    with pytest.raises(ValueError, match=r"itemsets\.covered"):
-        length_covering(np.array([1.0]), 0)
 
 
 def test_bad_input_is_named() -> None:

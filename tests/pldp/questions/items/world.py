@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pldp.channels.exact import SCALE
+from pldp.papers.aprr.levels import levels_from_frequency
 from pldp.questions.items.channels import ItemChannels
-from pldp.questions.items.levels import levels_from_frequency
 from pldp.questions.items.transactions import Columns
 
 BASKETS = Path(__file__).parents[4] / "shared" / "data" / "BASKETS1n.csv.gz"

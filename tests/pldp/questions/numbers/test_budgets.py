@@ -12,13 +12,13 @@ from scipy.stats import chi2
 from pldp.channels.numeric.domain import CODES
 from pldp.channels.numeric.window import PM
 from pldp.channels.randomness import Keystream
+from pldp.papers.pmpm.dealing import deal_at_random
 from pldp.questions.numbers.budgets import (
     RULES,
     BudgetClasses,
     Units,
     average_variance,
     check_budgets,
-    deal_at_random,
     deal_by_importance,
     deal_by_weights,
     pm_noise,

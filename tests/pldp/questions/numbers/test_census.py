@@ -13,12 +13,13 @@ import pytest
 from scipy.stats import binom
 
 from pldp.channels.numeric.domain import Bounds, Codes, Floats, positions
-from pldp.channels.numeric.duchi import DuchiMany
 from pldp.channels.numeric.mechanism import noise
 from pldp.channels.randomness import Keystream
-from pldp.questions.numbers.budgets import BudgetClasses, Units, deal_at_random, sampled_attributes
-from pldp.questions.numbers.choice import error_bound, predicted_mse, random_mix, scaled_range
-from pldp.questions.numbers.simulate import Collection
+from pldp.papers.pmpm.dealing import deal_at_random, error_bound, random_mix, scaled_range
+from pldp.papers.pmpm.duchi import DuchiMany
+from pldp.papers.pmpm.simulate import Collection
+from pldp.questions.numbers.budgets import BudgetClasses, Units, sampled_attributes
+from pldp.questions.numbers.choice import predicted_mse
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 TOTAL = Fraction(10)

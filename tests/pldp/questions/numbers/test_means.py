@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from functools import partial
@@ -14,10 +16,11 @@ from pldp.channels.numeric.laplace import Laplace
 from pldp.channels.numeric.mechanism import NumericMechanism, Tally
 from pldp.channels.numeric.window import PM
 from pldp.channels.randomness import Keystream
+from pldp.estimate.distributions import t
+from pldp.papers.pmpm.simulate import Collection
 from pldp.questions.numbers.budgets import BudgetClasses, Units, deal_by_importance, sampled_attributes
 from pldp.questions.numbers.choice import MECHANISMS, class_mix, predicted_mse
-from pldp.questions.numbers.means import ESTIMATORS, agreement, estimate_mean
-from pldp.questions.numbers.simulate import Collection
+from pldp.questions.numbers.means import ESTIMATORS, Groups, Mean, agreement, estimate_groups
 from tests.pldp.world import ALPHA, z_bound
 
 SQUARE = Bounds(-1, 1)
@@ -84,6 +87,32 @@ def test_everybody_reporting_leaves_only_noise(seed: int) -> None:
         assert abs(square - 1) < 5.5 * np.sqrt(2 / 300)
 
 
+def _estimate_mean(
+    method: str,
+    mechanisms: Sequence[NumericMechanism],
+    tallies: Sequence[Tally],
+    n_users: int,
+    sampling: float,
+    bounds: Bounds,
+    confidence: float = 0.95,
+    population: bool = False,
+) -> Mean:
+    """The mean over the n users, `sampling` = k/d; with `population` the error is that for people behind the users."""
+    groups = Groups.of(mechanisms, tallies)
+    m = groups.reports
+    if m == 0:
+        return Mean(method, math.nan, math.inf, bounds.lower, bounds.upper, 0)
+    mean, variance, between = estimate_groups(method, groups, n_users, sampling)
+    if population:
+        variance += between / n_users
+    error = math.sqrt(variance) * bounds.half_width
+    # Student's, because with few reports the variance is itself a guess.
+    half = float(t.ppf(0.5 + confidence / 2, max(m - 1, 1))) * error
+    centre = bounds.decode(mean)
+    low, high = (float(np.clip(end, bounds.lower, bounds.upper)) for end in (centre - half, centre + half))
+    return Mean(method, centre, error, low, high, m)
+
+
 def _reports(mechanism: NumericMechanism, codes: Codes, seed: int) -> Tally:
     return mechanism.tally(mechanism.perturb(codes, Keystream.seeded(seed, float(mechanism.base).hex())))
 
@@ -101,7 +130,7 @@ def test_users_with_budgets_half_and_four(seed: int) -> None:
         key = 1000 * seed + repeat
         tallies = [_reports(low, codes[: n // 2], key), _reports(high, codes[n // 2 :], key)]
         for method, seen in errors.items():
-            seen.append(estimate_mean(method, [low, high], tallies, n, 1.0, SQUARE).mean - truth)
+            seen.append(_estimate_mean(method, [low, high], tallies, n, 1.0, SQUARE).mean - truth)
     mse = {method: float(np.square(seen).mean()) for method, seen in errors.items()}
     # Ratio of two mean squares of 150 each: log sd √(2 · 2/150) = 0.16; five of them.
     assert np.log(mse["reports"] / mse["inverse-variance"] / 16) == pytest.approx(0, abs=0.82)
@@ -125,7 +154,7 @@ def test_a_wrong_budget_is_caught(seed: int) -> None:
     right = _reports(PM.for_budget(Fraction(2)), codes, seed)
     for method in ESTIMATORS:
         for seen, honest in ((right, True), (tally, False)):
-            mean = estimate_mean(method, [PM.for_budget(Fraction(2))], [seen], n, 1.0, SQUARE)
+            mean = _estimate_mean(method, [PM.for_budget(Fraction(2))], [seen], n, 1.0, SQUARE)
             assert (abs(mean.mean - 0.9) / mean.standard_error < z_bound(6)) == honest
 
 
@@ -133,12 +162,12 @@ def test_units_of_the_attribute_and_the_population(seed: int) -> None:
     bounds, n = Bounds(10, 50), 5000
     mechanism = PM.for_budget(Fraction(6))
     tally = _reports(mechanism, bounds.encode(np.linspace(10, 50, n)), seed)
-    inside = estimate_mean("reports", [mechanism], [tally], n, 1.0, SQUARE)
-    mean = estimate_mean("reports", [mechanism], [tally], n, 1.0, bounds)
+    inside = _estimate_mean("reports", [mechanism], [tally], n, 1.0, SQUARE)
+    mean = _estimate_mean("reports", [mechanism], [tally], n, 1.0, bounds)
     assert mean.mean == pytest.approx(30 + 20 * inside.mean)
     assert mean.standard_error == pytest.approx(20 * inside.standard_error)
     assert mean.ci_low < mean.mean < mean.ci_high
-    beyond = estimate_mean("reports", [mechanism], [tally], n, 1.0, bounds, population=True)
+    beyond = _estimate_mean("reports", [mechanism], [tally], n, 1.0, bounds, population=True)
     # Between people behind the users: S²/n on top, S² = 400/3.
     assert beyond.standard_error**2 - mean.standard_error**2 == pytest.approx(400 / 3 / n, rel=0.15)
     assert mean.n_reports == n
@@ -148,20 +177,20 @@ def test_few_reports_still_have_an_error() -> None:
     for mechanism in (PM.for_budget(Fraction(1)), Duchi.for_budget(Fraction(1)), Laplace.for_budget(Fraction(1))):
         tallies = [_reports(mechanism, SQUARE.encode([0.5] * n), 1) for n in (0, 1, 2)]
         for method in ESTIMATORS:
-            nothing, one, _ = (estimate_mean(method, [mechanism], [t], 10, 0.2, SQUARE) for t in tallies)
+            nothing, one, _ = (_estimate_mean(method, [mechanism], [t], 10, 0.2, SQUARE) for t in tallies)
             assert np.isnan(nothing.mean)
             assert np.isinf(nothing.standard_error)
             assert (nothing.ci_low, nothing.ci_high) == (-1, 1)
             assert one.standard_error > 0
     with pytest.raises(ValueError, match="is not one of"):
-        estimate_mean("median", [mechanism], [tallies[2]], 10, 0.2, SQUARE)
+        _estimate_mean("median", [mechanism], [tallies[2]], 10, 0.2, SQUARE)
 
 
 def test_a_constant_column_at_a_huge_budget() -> None:
     mechanism = PM.for_budget(Fraction(40))
     tally = _reports(mechanism, SQUARE.encode(np.full(100, 0.25)), 3)
     for method in ESTIMATORS:
-        mean = estimate_mean(method, [mechanism], [tally], 100, 1.0, SQUARE)
+        mean = _estimate_mean(method, [mechanism], [tally], 100, 1.0, SQUARE)
         assert mean.mean == pytest.approx(0.25, abs=1e-3)
         assert mean.standard_error < 1e-2
 

@@ -11,16 +11,11 @@ from hypothesis import strategies as st
 from pldp.channels.numeric.domain import Bounds, Codes, positions
 from pldp.channels.numeric.mechanism import report_squares, report_sum
 from pldp.channels.randomness import Keystream
-from pldp.questions.numbers.budgets import (
-    BudgetClasses,
-    average_variance,
-    deal_at_random,
-    deal_by_importance,
-    sampled_attributes,
-)
-from pldp.questions.numbers.choice import MECHANISMS, best_mechanism, best_sampled, class_mix, predicted_mse, random_mix
+from pldp.papers.pmpm.dealing import deal_at_random, random_mix
+from pldp.papers.pmpm.simulate import Collection, report_values
+from pldp.questions.numbers.budgets import BudgetClasses, average_variance, deal_by_importance, sampled_attributes
+from pldp.questions.numbers.choice import MECHANISMS, best_mechanism, best_sampled, class_mix, predicted_mse
 from pldp.questions.numbers.means import ESTIMATORS
-from pldp.questions.numbers.simulate import Collection, report_values
 from tests.pldp.world import z_bound
 
 

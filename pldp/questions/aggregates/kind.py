@@ -1,0 +1,9 @@
+"""What registries know of aggregates."""
+
+from __future__ import annotations
+
+from pldp.questions.aggregates.page import PAGE
+from pldp.questions.kind import Kind
+from pldp.tables.aggregates import TABLES
+
+KIND = Kind(PAGE, TABLES)

@@ -1,0 +1,9 @@
+"""What registries know of histograms."""
+
+from __future__ import annotations
+
+from pldp.questions.histograms.page import PAGE
+from pldp.questions.kind import Kind
+from pldp.tables.histograms import TABLES
+
+KIND = Kind(PAGE, TABLES)

@@ -1,0 +1,9 @@
+"""What registries know of numbers."""
+
+from __future__ import annotations
+
+from pldp.questions.kind import Kind
+from pldp.questions.numbers.page import PAGE
+from pldp.tables.numbers import TABLES
+
+KIND = Kind(PAGE, TABLES)

@@ -1,0 +1,70 @@
+"""How levels are combined: the methods that a spec may name, and what each needs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from pldp.errors import BrokenRule, quoted
+from pldp.questions.histograms.spec import (
+    Method,
+)
+from pldp.spec.fields import Model, Text, Whole
+from pldp.spec.gates import Gates as Gates
+
+PUBLIC_METHODS = ("guarded", "sum", "oc", "oc+", "op", "op-exact", "em")
+LINEAR = ("guarded", "sum", "oc", "oc+", "auem", "self-calibrated")
+HIDDEN_METHODS = ("auem", "self-calibrated", "sum", "em", "emoa-paper")
+
+
+class Reference(Model):
+    """What `op` measures its error against. `truth` exists only in an evaluation."""
+
+    kind: Literal["truth", "public", "previous"]
+    path: Text | None = None
+
+    @model_validator(mode="after")
+    def _found(self) -> Self:
+        if (self.kind == "public") != (self.path is not None):
+            raise ValueError("needs path exactly when kind is public (a CSV of attribute, value, frequency)")
+        return self
+
+
+class Combination(Model):
+    """`method` gives the published answer (Spec.method where it is not stated); `also` stand beside it."""
+
+    method: Method | None = None
+    also: Annotated[tuple[Method, ...], Field(max_length=8)] = ()
+    disagreement: Literal["sum", "refuse"] = "sum"
+    alpha: Annotated[float, Field(gt=0, le=0.2)] = 1e-3
+    reference: Reference | None = None
+    steps: Annotated[Whole, Field(ge=1, le=1000)] = 20
+    sum_to_one: bool = False
+
+    @model_validator(mode="after")
+    def _referenced(self) -> Self:
+        if len({self.method, *self.also}) != 1 + len(self.also):
+            raise BrokenRule("must name other methods than method, each once", field="also")
+        for method in (self.method, *self.also):
+            if method in ("op", "op-exact") and self.reference is None:
+                raise ValueError(f"method {method} needs a reference: public, previous, or truth in an evaluation")
+        return self
+
+    def check_method(self, field: str, method: str, visibility: str, attribute: str, n_values: int) -> None:
+        """What a method needs of the attribute whose levels it combines; ValueError otherwise."""
+        known = HIDDEN_METHODS if visibility == "hidden" else PUBLIC_METHODS
+        if method not in known:
+            raise BrokenRule(
+                f"must be one of {', '.join(known)} with levels.visibility: {visibility}",
+                field=field,
+                value=quoted(method),
+            )
+        if method in ("op", "op-exact") and self.reference is None:
+            raise ValueError(f"{field}: {method} needs combination.reference")
+        if method == "self-calibrated" and n_values < 3:
+            raise BrokenRule(
+                f"self-calibrated needs attributes of at least 3 values: of 2, the sum of the "
+                f"support tells nothing about the noise ({attribute}). Use em or auem",
+                field=field,
+            )
