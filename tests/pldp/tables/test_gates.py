@@ -43,10 +43,25 @@ MEAN: Columns = {
     "interval": ["normal"],
     "dependence": ["unknown"],
 }
-BIN: Columns = {"attribute": ["pay"], "bin_low": [0.0], "bin_high": [1.0], "method": ["em"], "frequency": [1.0],
-       "standard_error": [0.1], "n_reports": [3]}  # fmt: skip
-RULE: Columns = {"antecedent": [["a"], ["a"]], "consequent": [["b"], ["c"]], "support": [0.1] * 2, "confidence": [0.4] * 2,
-        "standard_error": [0.1] * 2, "ci_low": [0.3] * 2, "ci_high": [0.5] * 2, "lift": [None, 2.0]}  # fmt: skip
+BIN: Columns = {
+    "attribute": ["pay"],
+    "bin_low": [0.0],
+    "bin_high": [1.0],
+    "method": ["em"],
+    "frequency": [1.0],
+    "standard_error": [0.1],
+    "n_reports": [3],
+}
+RULE: Columns = {
+    "antecedent": [["a"], ["a"]],
+    "consequent": [["b"], ["c"]],
+    "support": [0.1] * 2,
+    "confidence": [0.4] * 2,
+    "standard_error": [0.1] * 2,
+    "ci_low": [0.3] * 2,
+    "ci_high": [0.5] * 2,
+    "lift": [None, 2.0],
+}
 GOOD: dict[str, Columns] = {"histograms": SHARE, "means": MEAN, "bins": BIN, "rules": RULE}
 
 
