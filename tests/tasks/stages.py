@@ -91,7 +91,8 @@ def conclude_all(run: Run, ingested: Ingested) -> Concluded:
     """Count and combine what was drawn, and look at the truth where it is an evaluation."""
     batch = range(ingested.partitions)
     counted = tuple(count.fn(run, None, batch))
-    tallies, results = add_up(counted), []
+    tallies = add_up(counted)
+    results: list[Any] = []
     for number, question in enumerate(run.plan.questions):
 
         def spread(method: str, arrays: NDArray[Any], number: int = number) -> NDArray[np.int64]:

@@ -10,8 +10,9 @@ from pldp.tables.gates import as_computed, cells_sound, intervals_sound, keys_un
 from pldp.tables.registry import published_table
 from tests.pldp.questions.memory import passes
 
+Columns = dict[str, list[Any]]
 NAN, INFINITE = float("nan"), float("inf")
-SHARE = {
+SHARE: Columns = {
     "attribute": ["age", "age"],
     "value": ["young", "old"],
     "method": ["oc+", "oc+"],
@@ -29,7 +30,7 @@ SHARE = {
     "dependence": ["1", "1"],
     "bias_bound": [0.0, None],
 }
-MEAN = {
+MEAN: Columns = {
     "attribute": ["pay"],
     "method": ["reports"],
     "mean": [104.0],
@@ -42,11 +43,26 @@ MEAN = {
     "interval": ["normal"],
     "dependence": ["unknown"],
 }
-BIN = {"attribute": ["pay"], "bin_low": [0.0], "bin_high": [1.0], "method": ["em"], "frequency": [1.0],
-       "standard_error": [0.1], "n_reports": [3]}  # fmt: skip
-RULE = {"antecedent": [["a"], ["a"]], "consequent": [["b"], ["c"]], "support": [0.1] * 2, "confidence": [0.4] * 2,
-        "standard_error": [0.1] * 2, "ci_low": [0.3] * 2, "ci_high": [0.5] * 2, "lift": [None, 2.0]}  # fmt: skip
-GOOD: dict[str, dict[str, list[Any]]] = {"histograms": SHARE, "means": MEAN, "bins": BIN, "rules": RULE}
+BIN: Columns = {
+    "attribute": ["pay"],
+    "bin_low": [0.0],
+    "bin_high": [1.0],
+    "method": ["em"],
+    "frequency": [1.0],
+    "standard_error": [0.1],
+    "n_reports": [3],
+}
+RULE: Columns = {
+    "antecedent": [["a"], ["a"]],
+    "consequent": [["b"], ["c"]],
+    "support": [0.1] * 2,
+    "confidence": [0.4] * 2,
+    "standard_error": [0.1] * 2,
+    "ci_low": [0.3] * 2,
+    "ci_high": [0.5] * 2,
+    "lift": [None, 2.0],
+}
+GOOD: dict[str, Columns] = {"histograms": SHARE, "means": MEAN, "bins": BIN, "rules": RULE}
 
 
 def with_cell(table: str, column: str, cell: Any) -> list[Any]:
@@ -98,9 +114,9 @@ def test_intervals_that_hold_nothing(table: str, column: str, cell: Any) -> None
 
 
 def test_an_interval_holds_the_unbiased_estimate_or_the_answer_it_was_extended_to() -> None:
-    unbiased = {**SHARE, "ci_high": [1.0, 0.2]}
+    unbiased: Columns = {**SHARE, "ci_high": [1.0, 0.2]}
     assert passes(intervals_sound([(published_table("histograms"), unbiased)]))
-    neither = {**unbiased, "unbiased_frequency": [1.2, 0.25]}
+    neither: Columns = {**unbiased, "unbiased_frequency": [1.2, 0.25]}
     assert not passes(intervals_sound([(published_table("histograms"), neither)]))
 
 
@@ -112,7 +128,12 @@ def test_a_key_that_stands_there_twice(table: str, column: str, cell: Any) -> No
 
 
 def test_a_missing_part_of_a_key_is_a_value_like_any_other() -> None:
-    shares = {"attribute": [None, None], "level": ["high", "low"], "share": [0.5, 0.5], "standard_error": [0.1, 0.1]}
+    shares: Columns = {
+        "attribute": [None, None],
+        "level": ["high", "low"],
+        "share": [0.5, 0.5],
+        "standard_error": [0.1, 0.1],
+    }
     assert passes(keys_unique([(published_table("level_shares"), shares)]))
     assert not passes(keys_unique([(published_table("level_shares"), {**shares, "level": ["low", "low"]})]))
 
