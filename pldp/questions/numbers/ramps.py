@@ -6,9 +6,9 @@ Edges e_0 … e_R cut the bounds evenly. A *ramp* h_j is 1 up to e_{j−s}, 0 fr
 
 whatever lies inside the bins. Weighted sums of bucket counts estimate the mean of a ramp: Σ_c Σ_b g_cb N_cb has the
 mean Σ_c n_c Σ_b g_cb Pr_c[b | x] for somebody at x, which is made h_j(x) at all edges with the least variance
-(generalised least squares). Between edges Pr_c[b | x] bends; by how much the sum leaves [1{x ≤ e_{j−s}}, 1{x < e_j}] anywhere is
-computed and added to the reach. The quantile Q lies between e_k and e_{k+1}, F(e_k) < p ≤ F(e_{k+1}). So the first ramp
-that is not below p for certain is at most j = k + 1 + s, and the last that is not above p for certain at least j = k.
+(generalised least squares). Between edges Pr_c[b | x] bends; by how much the sum leaves [1{x ≤ e_{j−s}}, 1{x < e_j}]
+anywhere is computed and added to the reach. The quantile lies between e_k and e_{k+1}, F(e_k) < p ≤ F(e_{k+1}). So the
+first ramp that is not below p for certain is at most j = k + 1 + s, the last not above p for certain at least j = k.
 
 If choices may depend on values every class of reports estimates the ramp by itself, a level is the mean of its reports,
 and levels weigh as much as they have people: right however people choose. Else all classes share one sum.

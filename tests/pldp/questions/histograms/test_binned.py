@@ -185,7 +185,7 @@ def test_intervals_cover_and_a_wrong_budget_is_caught(mechanism: str, n: int, se
     recipe = Recipe(alpha=1e-9)  # no fallback: it would be taken once in a thousand
     found = np.stack([quantiles_of(plan, estimate_levels(s, sizes, plan.protocols), recipe) for s in support])
     covered = (found[..., 2] <= truth) & (truth <= found[..., 3])
-    # One probability at a time, so that repetitions are independent. Ends move out to edges, so there is no upper limit.
+    # One probability at a time, so that repetitions are independent. Ends move out to edges: no upper limit.
     low = binom.ppf(1e-6 / 10, repeats, 0.95)
     assert (low <= covered.sum(axis=0)).all(), covered.mean(axis=0)
     # Read by protocols of a budget 10 % too large, the same reports lie.
