@@ -340,14 +340,14 @@ def test_the_standard_error_of_a_binned_quantile_has_the_width_of_its_bin() -> N
 def test_quantiles_hold_where_people_choose_by_value_as_far_as_declared(declared: float, seed: int) -> None:
     """Levels as far from independent as Γ = 1.3 allows, apart at the edges of the quantiles' own bins. Declared, every
     quantile is held at least 95 times in 100; taken for independent (the twin), one is missed."""
-    bins, n, repeats, shares = 64, 200_000, 300, np.array([0.5, 0.3, 0.2])
+    bins, n, repeats, shares = 32, 200_000, 300, np.array([0.5, 0.3, 0.2])
     attribute = {"name": "x", "kind": "binned", "bounds": [0, 100], "bins": bins, "quantiles": PROBABILITIES}
     plan = histograms_of(planned(spec_of(attribute, budget={"total": "6"}))).attributes[0]
     counts = whole_counts(skewed(bins), n)
     truth = np.array(list(even_quantiles(plan, counts / n).values()))
     rng = np.random.default_rng(seed)
     least = np.full(len(PROBABILITIES), repeats)
-    for edge in np.searchsorted(plan.edges, truth):
+    for edge in np.searchsorted(plan.edges, truth[[0, 2]]):
         below = np.arange(bins) < edge
         beyond = np.array([counts[~below].sum() / n])
         for side in (1, -1):
