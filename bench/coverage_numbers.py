@@ -6,6 +6,7 @@ through the release's own draw, count and estimate for `kind: number`; counts of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +22,7 @@ from pldp.estimate.guarded import worst_tilt
 from pldp.estimate.invert import ANYTHING, Cover
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from pldp.questions.histograms.cumulative import edge_tests, quantile_edges
-from pldp.questions.histograms.plan import AttributePlan
+from pldp.questions.histograms.question import Histograms
 from pldp.questions.numbers.distribution import estimate_quantiles
 from pldp.questions.numbers.estimate import estimate_means
 from pldp.questions.numbers.plan import DISTRIBUTION
@@ -44,7 +45,7 @@ VALUES: dict[str, Values] = {
     "in tens": lambda rng, n: np.round(np.clip(rng.lognormal(2.5, 0.8, n), 0, 99.99) / 10) * 10,
     "whole numbers": lambda rng, n: np.floor(np.clip(rng.normal(40, 12, n), 0, 99)),
 }
-MEANS = (
+MEANS: tuple[tuple[str, int, float, float | None], ...] = (
     ("0.5 % at 100, else 0", 200, 20, 1.0),
     ("0.5 % at 100, else 0", 200, 20, None),
     ("2 % at 100, else 0", 300, 40, 1.0),
@@ -56,14 +57,14 @@ MEANS = (
     ("skewed", 200, 20, 1.0),
     ("skewed", 2000, 6, 1.0),
 )
-QUANTILES = (
+QUANTILES: tuple[tuple[str, int, float, float | None], ...] = (
     ("in tens", 2000, 6, 1.0),
     ("in tens", 20_000, 6, 1.0),
     ("whole numbers", 20_000, 12, 1.0),
     ("skewed", 2000, 2, 1.0),
     ("skewed", 20_000, 6, 1.3),
 )
-BINNED = (
+BINNED: tuple[tuple[str, int, float, int, float | None], ...] = (
     ("skewed", 2000, 6, 33, 1.0),
     ("in tens", 20_000, 6, 33, 1.0),
     ("skewed", 20_000, 6, 33, 1.3),
@@ -167,7 +168,7 @@ def _quantiles(values: str, users: int, epsilon: float, gamma: float | None, rep
 
 def own_quantile(x: Floats, probability: float) -> float:
     """The least value that so many people have or stay below."""
-    rank = max(int(np.ceil(Fraction(str(probability)) * x.size)), 1)
+    rank = max(math.ceil(Fraction(str(probability)) * x.size), 1)
     return float(np.sort(x)[rank - 1])
 
 
@@ -176,7 +177,8 @@ def _binned(
 ) -> list[dict[str, Any]]:
     edges = np.linspace(0, 100, bins + 1)
     asked = {"kind": "binned", "bounds": [0, 100], "bins": bins, "quantiles": list(PROBABILITIES)}
-    attribute: AttributePlan = _plan(asked, users, epsilon, gamma).questions[0].attributes[0]  # type: ignore[attr-defined]
+    questions = _plan(asked, users, epsilon, gamma).questions
+    attribute = next(one.attributes[0] for one in questions if isinstance(one, Histograms))
     rng = np.random.default_rng(7)
     x = VALUES[values](rng, users)
     place = np.searchsorted(edges[1:-1], x, side="right")
