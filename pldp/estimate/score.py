@@ -4,8 +4,8 @@
 
 A Wald interval takes σ at the estimate, where a rare value seems to have no noise; the test takes it at the value in
 question (docs/intervals.md). For fixed weights of a linear estimator σ² is a quadratic, so the ends are its roots.
-Contrasts of two groups and means have a second unknown that the noise depends on; it is held at its estimate, moved as
-little as the hypothesis needs, and the ends are found by bisection. Arrays may have leading dimensions.
+Contrasts of two groups have a second unknown that the noise depends on; it is held at its estimate, moved as little as
+the hypothesis needs, and the ends are found by bisection. Arrays may have leading dimensions.
 """
 
 from __future__ import annotations
@@ -157,22 +157,3 @@ def contrast_interval(
         return drawn + (both - difference**2) * between
 
     return invert(estimate, variance, z, 0.0 if one_group else -1.0, 1.0)
-
-
-def mean_interval(
-    mean: Floats, moment: Floats, weights: Floats, n: Floats, base: Floats, gain: Floats, n_users: int, z: float
-) -> Interval:
-    """Of a mean in [−1, 1] over n users from classes with E[y²] = gain·x² + base, by inverting the test.
-
-    `weights` is (…, class), the others (class,). At a hypothesised mean m the second moment is its estimate, kept
-    within [m², 1]: near ±1 everybody must be near ±1. Then σ² = Σ_c w_c² (base_c + gain_c E[x²] − m²)/n_c − S²/n.
-    """
-    noise = weights**2 / n
-    finite = n_users / max(n_users - 1, 1)
-
-    def variance(centre: Floats) -> Floats:
-        square = np.clip(moment, centre**2, 1)
-        per_report = np.maximum(base + gain * square[..., None] - centre[..., None] ** 2, 0.0)
-        return (noise * per_report).sum(axis=-1) - (square - centre**2) * finite / n_users
-
-    return invert(mean, variance, z, -1.0, 1.0)

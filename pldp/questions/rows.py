@@ -50,3 +50,17 @@ def height(rows: Rows) -> int:
 
 def _is_list(column: Any) -> bool:
     return isinstance(column, list | tuple | np.ndarray) and not (isinstance(column, np.ndarray) and column.ndim == 0)
+
+
+def coverage_row(attribute: str, method: str, name: str, rate: float, repeats: int) -> dict[str, Any]:
+    """One class of an evaluation's table `coverage` that holds a single number: a mean, or one of the quantiles."""
+    return {
+        "attribute": [attribute],
+        "method": method,
+        "class": name,
+        "values": 1,
+        "coverage": rate,
+        "least": rate,
+        "monte_carlo_error": (max(rate * (1 - rate), 1 / repeats) / repeats) ** 0.5,
+        "repeats": repeats,
+    }

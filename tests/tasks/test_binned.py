@@ -15,7 +15,7 @@ from pldp.expectations.runner import run_gates
 from pldp.questions.histograms.gates import quantiles_usable
 from pldp.questions.histograms.question import Histograms
 from pldp.questions.histograms.spec import Binned
-from pldp.questions.numbers.estimate import Distribution
+from pldp.questions.numbers.distribution import Distribution
 from pldp.questions.numbers.quantiles import Quantile, to_bins
 from pldp.questions.numbers.tables import bin_rows, quantile_rows
 from pldp.tables.registry import published_table

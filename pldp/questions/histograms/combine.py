@@ -19,7 +19,7 @@ from pldp.questions.histograms.binned import binned_distribution
 from pldp.questions.histograms.hidden import estimate_hidden
 from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.histograms.reports import LEVEL, Support, supports
-from pldp.questions.numbers.estimate import Distribution
+from pldp.questions.numbers.distribution import Distribution
 from pldp.questions.question import Reports, Tallies
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _histogram(
     if method != plan.methods_of(attribute)[0]:
         recipe = replace(recipe, alpha=0.0)  # only the answer falls back: what stands beside it is by its name
     blocks = _blocks(plan, attribute, support, reports)
-    rng, with_covariance = reports.generator(attribute.name), bool(attribute.probabilities)
+    rng = reports.generator(attribute.name)
     if plan.hidden is not None:
         return estimate_hidden(
             support.counts,
@@ -93,14 +93,14 @@ def _histogram(
             recipe,
             blocks,
             rng,
-            with_covariance=with_covariance,
+            with_covariance=bool(attribute.probabilities),
         )
     reference = _reference(attribute, reports.reference)
     if reference is None and method in REFERENCED:
         recipe = replace(recipe, method=GUARDED)  # the first release of its name has no previous one
     levels = level_estimates(plan, support).levels
     likelihood = partial(maximum_likelihood, blocks, attribute.protocols)
-    return estimate_histogram(levels, recipe, reference, rng, likelihood, with_covariance=with_covariance)
+    return estimate_histogram(levels, recipe, reference, rng, likelihood)
 
 
 def _reference(attribute: AttributePlan, known: Mapping[tuple[str, str], float] | None) -> Floats | None:
@@ -134,16 +134,16 @@ def _stream(plan: Histograms, attribute: AttributePlan, reports: Reports) -> Ite
 def conclude(plan: Histograms, tallies: Tallies, estimates: Mapping[str, Mapping[str, Histogram]]) -> HistogramsResult:
     counted = supports(plan, tallies)
     answers = tuple(estimates[plan.methods_of(attribute)[0]][attribute.name] for attribute in plan.attributes)
+    levels = () if plan.hidden is not None else tuple(level_estimates(plan, support) for support in counted)
     binned = tuple(
         binned_distribution(
             attribute,
-            histogram,
+            answers[i],
             int(support.n.sum()),
-            confidence=plan.recipe.confidence,
-            population=plan.recipe.population,
+            plan.recipe,
+            levels[i].levels if levels else None,
         )
-        for attribute, support, histogram in zip(plan.attributes, counted, answers, strict=True)
+        for i, (attribute, support) in enumerate(zip(plan.attributes, counted, strict=True))
         if attribute.edges
     )
-    levels = () if plan.hidden is not None else tuple(level_estimates(plan, support) for support in counted)
     return HistogramsResult(counted, levels, answers, estimates, binned)

@@ -14,6 +14,7 @@ from pldp.questions.histograms.combine import HistogramsResult
 from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.histograms.study import AttributeStudy, MethodStudy, study_attribute
 from pldp.questions.histograms.study_hidden import study_hidden
+from pldp.questions.histograms.study_quantiles import study_quantiles
 from pldp.questions.histograms.tables import histogram_rows
 from pldp.questions.numbers.tables import quantile_rows
 from pldp.questions.question import Partitions, Repeats, Rows
@@ -138,6 +139,10 @@ def _methods(plan: Histograms, truth: HistogramsTruth, repeats: Repeats) -> dict
             keep_levels=repeats.keep_levels,
         )
         covered += coverage_rows(attribute, truth.counts[attribute.name].sum(axis=0), done)
+        if attribute.probabilities and plan.hidden is None:
+            covered += study_quantiles(
+                attribute, plan.recipe, truth.counts[attribute.name], repeat, rng, keep_levels=repeats.keep_levels
+            )
         for method in done.methods:
             predicted = None if method.predicted is None else float(np.sqrt(np.mean(method.predicted**2)))
             parts.append(

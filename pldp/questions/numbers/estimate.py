@@ -10,25 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from pldp.channels.numeric.domain import Floats
 from pldp.channels.numeric.window import GRID_BITS
 from pldp.estimate.distributions import t
 from pldp.estimate.inference import Recipe
-from pldp.estimate.score import mean_interval
-from pldp.questions.numbers.histogram import estimate_histogram
-from pldp.questions.numbers.means import Groups, Mean, agreement, estimate_groups, inverse_variance
+from pldp.questions.numbers.distribution import Distribution, estimate_quantiles
+from pldp.questions.numbers.means import Groups, Mean, agreement, estimate_groups, inverse_variance, mean_interval
 from pldp.questions.numbers.plan import DISTRIBUTION, MEAN, NumbersPlan
-from pldp.questions.numbers.quantiles import Quantile, quantiles
 from pldp.questions.numbers.reports import NumberCounts
 
 FALLBACK = "reports"
-EM = "em"
-BOOTSTRAP = 100
-"""Repetitions behind the errors of quantiles: they know a standard error to 7 %."""
 
 _ROUNDING = 2.0**-GRID_BITS
 """Standard deviation of the random rounding to a mechanism's grid at most, in [−1, 1] terms (half a step): with budgets
@@ -43,19 +37,6 @@ class NumberMean:
     mean: Mean
     agreement: float
     agreed: bool
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """One attribute's quantiles, and the bins behind them; no bins where nobody reported."""
-
-    attribute: str
-    method: str
-    quantiles: tuple[Quantile, ...]
-    edges: Floats
-    frequency: Floats
-    standard_error: Floats
-    n_reports: int
 
 
 @dataclass(frozen=True)
@@ -144,13 +125,10 @@ def _inverted(groups: Groups, n_users: int, z: float, *, population: bool) -> tu
     """The means that a test with their own noise does not reject, in [−1, 1] terms; of a population the part of the
     variance that is left of knowing all users goes."""
     pooled = inverse_variance(groups, n_users)
-    behind = 1 << 60 if population else n_users
-    found = mean_interval(
-        np.array(pooled.mean), np.array(pooled.moment), pooled.weights, groups.n, groups.base, groups.gain, behind, z
-    )
+    low, high = mean_interval(groups, pooled, None if population else n_users, z)
     floor = z * _ROUNDING / math.sqrt(groups.reports)
     centre = float(np.clip(pooled.mean, -1, 1))
-    return min(float(found.low), centre - floor), max(float(found.high), centre + floor)
+    return min(low, centre - floor), max(high, centre + floor)
 
 
 def _by_level(
@@ -172,58 +150,3 @@ def _by_level(
     mean = sum(n * at for n, at, _, _ in found) / told
     variance = sum((n / told) ** 2 * var for n, _, var, _ in found) + (silent / n_users) ** 2
     return mean, variance, sum(n / told * (between + (at - mean) ** 2) for n, at, _, between in found)
-
-
-def estimate_quantiles(
-    plan: NumbersPlan, counts: Sequence[NumberCounts], asked: int, recipe: Recipe, rng: np.random.Generator
-) -> Distribution:
-    """All levels and classes in one likelihood, by EM: levels are taken to be chosen without regard to the value."""
-    question = plan.questions[asked]
-    if question.kind != DISTRIBUTION:
-        raise ValueError("only a distribution has quantiles")
-    n_users, probabilities = sum(users_of(plan, counts)), question.probabilities
-    windows, buckets = [], []
-    for i, found_at in enumerate(counts):
-        for c, window in enumerate(plan.windows(asked, i)):
-            seen = found_at.buckets[asked, c]
-            if seen.any():
-                windows.append(window)
-                buckets.append(seen)
-    if not windows:
-        nothing = tuple(Quantile(p, math.nan, math.inf, question.lower, question.upper) for p in probabilities)
-        return Distribution(question.attribute, EM, nothing, np.zeros(1), np.zeros(0), np.zeros(0), 0)
-    found = estimate_histogram(EM, windows, buckets, n_users, question.bounds, question.bins, rng, BOOTSTRAP)
-    return Distribution(
-        attribute=question.attribute,
-        method=EM,
-        quantiles=with_errors(
-            found.edges,
-            found.frequency,
-            found.covariance,
-            probabilities,
-            n_users,
-            recipe.confidence,
-            recipe.population,
-        ),
-        edges=found.edges,
-        frequency=found.frequency,
-        standard_error=found.standard_error,
-        n_reports=found.n_reports,
-    )
-
-
-def with_errors(
-    edges: Floats,
-    share: Floats,
-    covariance: Floats,
-    probabilities: Sequence[float],
-    n_users: int,
-    confidence: float,
-    population: bool,
-) -> tuple[Quantile, ...]:
-    """Quantiles of these users, or of the population behind them; no standard error is quite zero."""
-    if population:
-        covariance = covariance + (np.diag(share) - np.outer(share, share)) / n_users
-    found = quantiles(edges, share, covariance, probabilities, confidence)
-    floor = _ROUNDING * float(edges[-1] - edges[0]) / 2
-    return tuple(replace(q, standard_error=max(q.standard_error, floor)) for q in found)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pldp.channels.numeric.domain import CODES
+from pldp.channels.numeric.domain import CODES, Bounds
 from pldp.questions.numbers.estimate import NumbersResult
 from pldp.questions.numbers.plan import MEAN
-from pldp.questions.numbers.study import study_means
+from pldp.questions.numbers.study import study_means, study_quantiles
 from pldp.questions.numbers.tables import mean_rows, quantile_rows
 from pldp.questions.question import Partitions, Repeats, Rows
-from pldp.questions.rows import joined, stacked
+from pldp.questions.rows import coverage_row, joined, stacked
 
 if TYPE_CHECKING:
     from pldp.questions.numbers.question import Numbers
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 REPEATS = 1000
 STUDIED_CODES = 1 << 24
 """Numbers held at a time for repeated draws; of more people, those that come first in the order of the hash."""
+_NEAR = 0.9
+"""Of the way from the middle to a bound, from where on a mean counts as near it."""
 _HALF = 16
 """Quantiles are found by the upper half of a code's 32 bits first, then by the lower half within it."""
 
@@ -83,7 +85,8 @@ def study(
     if quantiles:
         keys = zip(quantiles["attribute"], quantiles["probability"], strict=True)
         parts.append(_beside(quantiles, "quantile", [truth.quantiles[key] for key in keys]))
-    return {"numbers": joined(parts), "means": _means(plan, people, repeats)}
+    means_studied, covered = _repeated(plan, people, truth, repeats)
+    return {"numbers": joined(parts), "means": means_studied, **({"coverage": covered} if covered else {})}
 
 
 def _beside(rows: dict[str, Any] | Rows, estimate: str, truth: list[float]) -> Rows:
@@ -92,11 +95,11 @@ def _beside(rows: dict[str, Any] | Rows, estimate: str, truth: list[float]) -> R
     return {**{name: complete[name] for name in columns}, "truth": truth}
 
 
-def _means(plan: Numbers, people: Partitions, repeats: Repeats) -> Rows:
-    """Repeated draws of the means, in memory."""
+def _repeated(plan: Numbers, people: Partitions, truth: NumbersTruth, repeats: Repeats) -> tuple[Rows, Rows]:
+    """Tables means, over repeated draws in memory, and coverage: attribute × method × class."""
     repeat = REPEATS if repeats.repeat is None else repeats.repeat
     if not repeat:
-        return {}
+        return {}, {}
     fields = plan.vault_fields
     most, held = max(1, STUDIED_CODES // len(fields)), 0
     kept: list[list[NDArray[Any]]] = [[] for _ in (plan.choice_field, *fields)]
@@ -109,6 +112,24 @@ def _means(plan: Numbers, people: Partitions, repeats: Repeats) -> Rows:
     levels, *columns = (np.concatenate(column) for column in kept)
     weights = np.stack(columns[plan.columns :]) if len(columns) > plan.columns else None
     codes = np.stack(columns[: plan.columns]).astype(np.uint32)
-    stream = repeats.stream("study numbers")
-    done = study_means(plan, levels.astype(np.uint8), codes, weights, repeat, plan.recipe, stream)
-    return stacked([{name: [value] for name, value in vars(one).items()} for one in done])
+    given = (levels.astype(np.uint8), codes, weights, repeat, plan.recipe, repeats.stream("study numbers"))
+    done = study_means(plan, *given)
+    bounds = {question.attribute: question.bounds for question in plan.questions}
+    covered = [
+        coverage_row(
+            one.attribute,
+            one.method,
+            _class(bounds[one.attribute], truth.means[one.attribute]),
+            one.coverage,
+            one.repeats,
+        )
+        for one in done
+        if one.repeats
+    ]
+    covered += [coverage_row(*one) for one in study_quantiles(plan, *given)]
+    return stacked([{name: [value] for name, value in vars(one).items()} for one in done]), stacked(covered)
+
+
+def _class(bounds: Bounds, mean: float) -> str:
+    """Near a bound nearly everybody must be there, and few people elsewhere decide."""
+    return "mean near a bound" if abs(mean - bounds.decode(0.0)) > _NEAR * bounds.half_width else "mean"

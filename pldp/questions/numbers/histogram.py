@@ -63,6 +63,12 @@ def bucket_counts(mechanism: Window, reports: Reports, bins: int) -> Counts:
     return np.bincount(reports // reports.dtype.type(width), minlength=buckets).astype(np.int64)
 
 
+def coarser(counts: Counts, factor: int) -> Counts:
+    """Buckets that are so many times as wide."""
+    whole = np.pad(counts, (0, -counts.size % factor))
+    return np.asarray(whole.reshape(-1, factor).sum(axis=1))
+
+
 def channel(mechanism: Window, bins: int) -> Floats:
     """Pr[bucket | bin], one column a bin; columns sum to one."""
     width = bucket_width(mechanism, bins)

@@ -24,6 +24,8 @@ from pldp.channels.numeric.mechanism import NumericMechanism, Tally, report_squa
 from pldp.estimate.distributions import chi2
 
 ESTIMATORS = ("scaled", "reports", "inverse-variance")
+_Z = 1.96
+_HALVINGS = 50
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ def _scaled(groups: Groups, n_users: int, sampling: float) -> tuple[float, float
 
 
 def _reports(groups: Groups, n_users: int) -> tuple[float, float, float]:
-    """Var = (v̄ + S²)/m − S²/n: m reports are a simple random sample of the users; s² estimates v̄ + S²."""
+    """Var = (v̄ + S²)/m − S²/n: m reports are a simple random sample of the users; s² estimates v̄ + S²,
+    which is at least what the mechanisms make of the estimated E[x²]."""
     m = groups.reports
     mean = float(groups.sums.sum() / m)
     moment = groups.second_moment(mean, groups.n / m)
@@ -123,6 +126,9 @@ def _reports(groups: Groups, n_users: int) -> tuple[float, float, float]:
         total = float((groups.base + groups.gain).max())
     else:
         total = float((groups.squares.sum() - m * mean**2) / (m - 1))
+        # Noise that is rare and large may be missing among few reports; the mechanisms know of it.
+        inside = float(np.clip(mean, -1, 1))
+        total = max(total, float((groups.n * _per_report(groups, max(moment, inside**2), inside)).sum() / m))
     between = _between(moment, mean, n_users)
     return mean, max(total / m - between / n_users, total / m * (1 - m / n_users), 0.0), between
 
@@ -130,23 +136,73 @@ def _reports(groups: Groups, n_users: int) -> tuple[float, float, float]:
 def inverse_variance(groups: Groups, n_users: int) -> Pooled:
     """Var = Σ_c w_c² (v_c + S²)/n_c − S²/n, with v_c + S² = base_c + gain_c E[x²] − mean² from the plan's mechanisms.
 
-    E[x²] and the mean they need come from a first pass whose weights are the plan's alone.
+    E[x²] and the mean they need come from a first pass whose weights are the plan's alone. Weights are made for the
+    largest S² that the test of the mean has to reckon with (`unseen`): made for the estimated one they would lean on a
+    few people of large budgets, among whom those at a bound may be missing.
     """
     pilot_weights = groups.n / (groups.base + groups.gain)
     pilot = float(np.clip((pilot_weights * groups.sums / groups.n).sum() / pilot_weights.sum(), -1, 1))
     # y² ranges over [0, largest²]: weights as if its variance were largest⁴.
     moment = groups.second_moment(pilot, groups.n * groups.gain / groups.largest**4)
-    weights = groups.n / _per_report(groups, moment, pilot)
-    weights = weights / weights.sum()
+    reach = _Z * math.sqrt(pooled_variance(groups, groups.n / groups.n.sum(), moment, pilot, n_users))
+    most = max(unseen(moment - pilot**2, pilot, pilot + side * reach) for side in (-1, 1))
+    told = groups.n / _per_report(groups, most + pilot**2, pilot)
+    weights = told / told.sum()
     means = groups.sums / groups.n
     mean = float((weights * means).sum())
     inside = float(np.clip(mean, -1, 1))
     moment = max(moment, inside**2)
-    per_report = _per_report(groups, moment, inside)
-    between = _between(moment, inside, n_users)
-    variance = (weights**2 * per_report / groups.n).sum() - between / n_users
-    distance = float((groups.n * (means - mean) ** 2 / per_report).sum())
-    return Pooled(mean, max(float(variance), 0.0), between, distance, moment, weights)
+    variance = pooled_variance(groups, weights, moment, inside, n_users)
+    distance = float((told * (means - mean) ** 2).sum())
+    return Pooled(mean, variance, _between(moment, inside, n_users), distance, moment, weights)
+
+
+def pooled_variance(groups: Groups, weights: Floats, moment: float, mean: float, n_users: int | None) -> float:
+    """Of Σ w_c ȳ_c at these moments; without `n_users` that for a population."""
+    per_report = _per_report(groups, moment, mean)
+    known = 0.0 if n_users is None else _between(moment, mean, n_users) / n_users
+    return max(float((weights**2 * per_report / groups.n).sum()) - known, 0.0)
+
+
+def unseen(spread: float, mean: float, hypothesis: float) -> float:
+    """S² if the mean is the hypothesis, where `mean` and `spread` were seen.
+
+    The worst that explains the difference: people at the bound beyond the hypothesis of whom no report tells. A share δ
+    of them, a distance d = |bound − mean| away, moves the mean by δd and adds δd² to S². Of people who are all at one
+    of the bounds it is exact, S² = 1 − mean², which no S² exceeds.
+    """
+    inside = min(max(hypothesis, -1.0), 1.0)
+    centre = min(max(mean, -1.0), 1.0)
+    distance = 1 - centre if inside > centre else 1 + centre
+    return min(max(spread, 0.0) + abs(inside - centre) * distance, 1 - inside**2)
+
+
+def mean_interval(groups: Groups, pooled: Pooled, n_users: int | None, z: float) -> tuple[float, float]:
+    """The means that a test with their own noise and spread does not reject, in [−1, 1] terms, by bisection.
+
+    A mean so far outside that not even the bound is accepted counts as the furthest one that is.
+    """
+    centre = float(np.clip(pooled.mean, -1, 1))
+    spread = pooled.moment - centre**2
+
+    def reach(hypothesis: float) -> float:
+        moment = unseen(spread, centre, hypothesis) + hypothesis**2
+        return z * math.sqrt(pooled_variance(groups, pooled.weights, moment, hypothesis, n_users))
+
+    possible = min(max(pooled.mean, -1 - reach(-1.0)), 1 + reach(1.0))
+    ends = []
+    for outer in (-1.0, 1.0):
+        inside, outside = centre, outer
+        if abs(possible - outer) <= reach(outer):
+            inside = outer
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            if abs(possible - middle) <= reach(middle):
+                inside = middle
+            else:
+                outside = middle
+        ends.append(inside)
+    return ends[0], ends[1]
 
 
 def _per_report(groups: Groups, moment: float, mean: float) -> Floats:

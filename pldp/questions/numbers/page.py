@@ -69,7 +69,7 @@ def results(page: Published) -> tuple[Section, ...]:
                 f" Here these are {drowned} of {len(means)}." if drowned else "",
             )
         ),
-        Paragraph(("Means were estimated by ", *(run for each in explained for run in each), ".")),
+        Paragraph(("Means were estimated by ", *(run for each in explained for run in each), ".", _held(means))),
         _table(page, means, bins),
     ]
     figures = tuple(
@@ -153,6 +153,16 @@ def _spread(page: Published, mean: Row, quantiles: Sequence[Row], bins: Sequence
     )
     table = figure_table(f"Numbers of {name}", tuple(Column((title,)) for title in titles), lines)
     return Figure((strong(f"{name}."), " Its distribution, and where mean and quantiles lie."), spread, (table,))
+
+
+def _held(rows: Sequence[Row]) -> str:
+    """What the intervals hold for; rows of earlier versions do not say."""
+    told = {row.get("dependence") for row in rows}
+    if told == {"unknown"}:
+        return " Their intervals hold however people chose levels and what matters to them."
+    if told == {"1"}:
+        return " Their intervals hold if people chose levels, and what matters to them, without regard to their values."
+    return ""
 
 
 def _interval(row: Row) -> str:

@@ -21,6 +21,7 @@ from pldp.questions.numbers.choice import MECHANISMS
 from pldp.spec.fields import Frozen, Ratio
 
 MEAN, DISTRIBUTION = "mean", "distribution"
+RESOLUTION = 128
 
 
 class MechanismPlan(Frozen):
@@ -125,6 +126,11 @@ class Question(Frozen):
     @property
     def bounds(self) -> Bounds:
         return Bounds(self.lower, self.upper)
+
+    @property
+    def resolution(self) -> int:
+        """Bins that reports are counted by: intervals end at their edges."""
+        return max(self.bins, RESOLUTION)
 
 
 class NumbersPlan(Frozen):

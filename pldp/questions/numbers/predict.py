@@ -13,6 +13,7 @@ from pldp.channels.numeric.mechanism import noise
 from pldp.channels.protocol import Counts, Floats
 from pldp.questions.numbers.budgets import average_variance
 from pldp.questions.numbers.choice import FOR_MEANS, MECHANISMS
+from pldp.questions.numbers.estimate import FALLBACK
 from pldp.questions.numbers.means import ESTIMATORS
 from pldp.questions.numbers.plan import MEAN, NumberLevel, NumbersPlan, Question
 from pldp.questions.question import Predictions, Rows
@@ -72,10 +73,10 @@ def predict_mean(plan: NumbersPlan, asked: int, method: str, sizes: Counts) -> f
     return math.sqrt(max(variance, 0.0))
 
 
-def mean_shares(plan: NumbersPlan, sizes: Counts) -> dict[str, float]:
+def mean_shares(plan: Numbers, sizes: Counts) -> dict[str, float]:
     """By attribute the standard error of its mean, as a share of the attribute's range."""
     return {
-        question.attribute: predict_mean(plan, i, plan.estimator, sizes) / 2
+        question.attribute: predict_mean(plan, i, applied(plan), sizes) / 2
         for i, question in enumerate(plan.questions)
         if question.kind == MEAN
     }
@@ -99,6 +100,26 @@ def sampling_costs(plan: NumbersPlan, level: int, candidates: Sequence[int]) -> 
     return {k: float(average_variance(total, questions, k, moment)) for k in candidates if 1 <= k <= questions}
 
 
+def applied(plan: Numbers) -> str:
+    """The estimator of means that a release will publish: to pool, choices must not depend on values."""
+    pools = plan.estimator == "inverse-variance"
+    return FALLBACK if pools and plan.recipe.dependence != 1 else plan.estimator
+
+
+def covered(plan: Numbers) -> str:
+    """What intervals of means and quantiles hold for, in one sentence; empty where there is nothing to choose."""
+    if len(plan.levels) == 1 and not plan.told:
+        return ""
+    if plan.recipe.dependence != 1:
+        return (
+            "intervals of means and quantiles hold however choices of a level, or of what matters, depend on values"
+        )
+    return (
+        "intervals of means and quantiles hold if people choose levels, and what matters to them, without regard to "
+        "their values, which is declared; for means it is tested too"
+    )
+
+
 def predictions(plan: Numbers) -> Predictions:
     """Tables: means (attribute × estimator), sampling (by level: how many questions are answered, and why), mechanisms
     (attribute × level)."""
@@ -109,7 +130,7 @@ def predictions(plan: Numbers) -> Predictions:
             "lower": question.lower,
             "upper": question.upper,
             "method": method,
-            "published": method == plan.estimator,
+            "published": method == applied(plan),
             "standard_error": predict_mean(plan, i, method, sizes) * question.bounds.half_width,
         }
         for i, question in enumerate(plan.questions)
@@ -173,9 +194,11 @@ def _assumptions(plan: Numbers) -> tuple[str, ...]:
     evenly = "numbers spread evenly over their bounds"
     assumed = [
         f"{plan.expected_users:,} users, of whom choose {', '.join(f'{level} {size:,}' for level, size in chosen)}",
-        "levels are chosen independently of the value",
+        "errors are those of levels chosen independently of the value",
         f"means and deviations as stated for {', '.join(known)}, else {evenly}" if known else evenly,
     ]
     if any(level.budgets.personal for level in plan.levels):
         assumed.append(f"an attribute matters to {plan.assumed_important:.0%} of users, each by itself")
+    if sentence := covered(plan):
+        assumed.append(sentence)
     return tuple(assumed)

@@ -125,7 +125,7 @@ def _hear(plan: Numbers, level: int, counts: NumberCounts, x: float, heard: dict
     for group in _sizes(counts):
         asked, number = group
         one = at.classes[number]
-        used, bins = one.mechanisms[asked], plan.questions[asked].bins if group in counts.buckets else 0
+        used, bins = one.mechanisms[asked], plan.questions[asked].resolution if group in counts.buckets else 0
         key = (*_key(group, used), bins)
         place = heard.setdefault(key, _Heard(f"{used.mechanism} at {at.level}", float(one.budget), used, bins))
         if bins:

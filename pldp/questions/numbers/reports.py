@@ -138,7 +138,7 @@ def count_numbers(plan: NumbersPlan, level: int, reports: NumberReports) -> Numb
         if plan.questions[asked].kind == MEAN:
             means[asked, class_] = used.realised.tally(found.astype(used.realised.report_type))
         else:
-            buckets[asked, class_] = bucket_counts(used.window, found, plan.questions[asked].bins)
+            buckets[asked, class_] = bucket_counts(used.window, found, plan.questions[asked].resolution)
     return NumberCounts(reports.report.size, units, means, buckets)
 
 

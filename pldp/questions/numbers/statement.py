@@ -10,6 +10,7 @@ from pldp.channels.exact import float_above
 from pldp.privacy.exposure import Exposed
 from pldp.questions.numbers.plan import NumbersPlan
 from pldp.questions.numbers.plan import Question as Topic
+from pldp.questions.numbers.predict import covered
 from pldp.questions.question import Part
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def statement(plan: Numbers) -> Part:
             "numbers": numbers_statement(plan),
         },
         public=("how many users chose each level, and which level a user chose", *public_sentences(plan)),
-        assumptions=("every user answers once",),
+        assumptions=("every user answers once", *(line for line in (covered(plan),) if line)),
     )
 
 

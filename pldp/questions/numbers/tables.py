@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pldp.questions.numbers.estimate import Distribution, NumbersResult
+from pldp.questions.numbers.distribution import Distribution
+from pldp.questions.numbers.estimate import NumbersResult
 from pldp.questions.question import Rows
 from pldp.questions.rows import stacked
 
@@ -48,7 +49,7 @@ def quantile_rows(distributions: Sequence[Distribution]) -> Rows:
                 "method": one.method,
                 **vars(quantile),
                 "n_reports": one.n_reports,
-                "dependence": "unknown" if one.method == "binned sum" else "1",
+                "dependence": "unknown" if one.dependence is None else f"{one.dependence:g}",
             }
             for one in distributions
             for quantile in one.quantiles

@@ -24,11 +24,14 @@ from pldp.estimate.combine import (
     linear_variance,
     spread,
 )
+from pldp.estimate.guarded import worst_tilt
 from pldp.estimate.hidden import draw_hidden, level_report
 from pldp.estimate.inference import Histogram, Recipe, estimate_histogram
+from pldp.estimate.invert import Cover
 from pldp.estimate.likelihood import maximum_likelihood, table_blocks
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from pldp.questions.histograms.binned import binned_distribution, even_quantiles
+from pldp.questions.histograms.cumulative import edge_tests, quantile_edges
 from pldp.questions.histograms.hidden import estimate_hidden
 from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.histograms.spec import Binned
@@ -162,7 +165,7 @@ def skewed(bins: int) -> Floats:
 def quantiles_of(plan: AttributePlan, levels: Levels, recipe: Recipe) -> np.ndarray:
     """Quantile, standard error and interval, (probability, 4)."""
     histogram = estimate_histogram(levels, recipe, None, np.random.default_rng(0), with_covariance=True)
-    found = binned_distribution(plan, histogram, levels.n_reports, confidence=0.95, population=False)
+    found = binned_distribution(plan, histogram, levels.n_reports, recipe, levels)
     assert found.method == f"binned {histogram.method}"
     return np.array([(q.quantile, q.standard_error, q.ci_low, q.ci_high) for q in found.quantiles])
 
@@ -185,20 +188,17 @@ def test_intervals_cover_and_a_wrong_budget_is_caught(mechanism: str, n: int, se
     recipe = Recipe(alpha=1e-9)  # no fallback: it would be taken once in a thousand
     found = np.stack([quantiles_of(plan, estimate_levels(s, sizes, plan.protocols), recipe) for s in support])
     covered = (found[..., 2] <= truth) & (truth <= found[..., 3])
-    # One probability at a time, so that repetitions are independent. Woodruff's interval holds at a quantile exactly
-    # what the normal interval of the distribution function there holds: 95 %, and a little more where the function
-    # turns back within its noise and the outermost ends count.
-    low, high = binom.ppf(1e-6 / 10, repeats, 0.95), binom.isf(1e-6 / 10, repeats, 0.97)
+    # One probability at a time, so that repetitions are independent. Ends move out to edges: no upper limit.
+    low = binom.ppf(1e-6 / 10, repeats, 0.95)
     assert (low <= covered.sum(axis=0)).all(), covered.mean(axis=0)
-    assert (covered.sum(axis=0) <= high).all(), covered.mean(axis=0)
     # Read by protocols of a budget 10 % too large, the same reports lie.
     lies = np.stack([quantiles_of(plan, estimate_levels(s, sizes, wrong), recipe) for s in support])
     caught = ((lies[..., 2] <= truth) & (truth <= lies[..., 3])).sum(axis=0)
     assert caught.min() < low, caught / repeats
 
 
-def _intervals(plan: AttributePlan, histogram: Histogram, n: int) -> np.ndarray:
-    found = binned_distribution(plan, histogram, n, confidence=0.95, population=False)
+def _intervals(plan: AttributePlan, histogram: Histogram, n: int, levels: Levels | None) -> np.ndarray:
+    found = binned_distribution(plan, histogram, n, Recipe(), levels)
     return np.array([(q.ci_low, q.ci_high) for q in found.quantiles])
 
 
@@ -216,10 +216,12 @@ def test_intervals_cover_whatever_the_method(method: str, seed: int) -> None:
     joint, told = draw_hidden(dealt, plan.protocols, told_by, rng)
     covered = np.zeros(len(PROBABILITIES), dtype=np.int64)
     for i in range(repeats):
+        levels = None
         if method == "em":
             blocks = table_blocks(plan.protocols, support[i])
+            levels = estimate_levels(support[i], sizes, plan.protocols)
             found = estimate_histogram(
-                estimate_levels(support[i], sizes, plan.protocols),
+                levels,
                 Recipe(method="em", alpha=1e-9),
                 None,
                 rng,
@@ -233,7 +235,7 @@ def test_intervals_cover_whatever_the_method(method: str, seed: int) -> None:
                 joint[i], told[i], plan.protocols, told_by, recipe, blocks, rng, with_covariance=True
             )
         assert found.covariance is not None
-        low, high = _intervals(plan, found, n).T
+        low, high = _intervals(plan, found, n, levels).T
         covered += (low <= truth) & (truth <= high)
     # A bootstrap of 200 knows a standard error to 5 %, which costs an interval half a percent.
     assert covered.min() >= binom.ppf(1e-6 / 5, repeats, 0.94), covered / repeats
@@ -316,7 +318,7 @@ def test_intervals_hold_peoples_own_quantiles_however_they_lie_in_wide_bins(wide
         levels = estimate_levels(draw_support(dealt, plan.protocols, rng), sizes, plan.protocols)
         histogram = estimate_histogram(levels, Recipe(), None, rng, with_covariance=True)
         if widened:
-            found = binned_distribution(plan, histogram, n, confidence=0.95, population=False).quantiles
+            found = binned_distribution(plan, histogram, n, Recipe(), levels).quantiles
         else:
             assert histogram.covariance is not None
             found = quantiles(edges, histogram.unbiased.frequency, histogram.covariance, probabilities)
@@ -329,6 +331,37 @@ def test_the_standard_error_of_a_binned_quantile_has_the_width_of_its_bin() -> N
     share, nothing = np.array([0.2, 0.7, 0.1]), np.zeros((3, 3))
     sure = Combined(share, np.zeros(3), np.ones((1, 3)))
     histogram = Histogram("oc+", False, share, np.ones(3), share, share, sure, 1.0, True, covariance=nothing)
-    (found,) = binned_distribution(plan, histogram, 10**9, confidence=0.95, population=False).quantiles
+    (found,) = binned_distribution(plan, histogram, 10**9, Recipe()).quantiles
     assert (found.ci_low, found.ci_high) == (10, 20.5)
     assert found.standard_error == pytest.approx(10.5 / np.sqrt(12), rel=1e-3)
+
+
+@pytest.mark.parametrize("declared", [1.3, 1.0])
+def test_quantiles_hold_where_people_choose_by_value_as_far_as_declared(declared: float, seed: int) -> None:
+    """Levels as far from independent as Γ = 1.3 allows, apart at the edges of the quantiles' own bins. Declared, every
+    quantile is held at least 95 times in 100; taken for independent (the twin), one is missed."""
+    bins, n, repeats, shares = 32, 200_000, 300, np.array([0.5, 0.3, 0.2])
+    attribute = {"name": "x", "kind": "binned", "bounds": [0, 100], "bins": bins, "quantiles": PROBABILITIES}
+    plan = histograms_of(planned(spec_of(attribute, budget={"total": "6"}))).attributes[0]
+    counts = whole_counts(skewed(bins), n)
+    truth = np.array(list(even_quantiles(plan, counts / n).values()))
+    rng = np.random.default_rng(seed)
+    least = np.full(len(PROBABILITIES), repeats)
+    for edge in np.searchsorted(plan.edges, truth[[0, 2]]):
+        below = np.arange(bins) < edge
+        beyond = np.array([counts[~below].sum() / n])
+        for side in (1, -1):
+            above = shares * worst_tilt(side * np.arange(3.0)[:, None], shares, beyond, 1.3)[:, 0]
+            parts = [
+                draw_levels(counts * own, whole_counts(chosen, int((counts * own).sum())), repeats, rng)
+                for own, chosen in ((below, (shares - beyond * above) / (1 - beyond)), (~below, above))
+            ]
+            dealt = parts[0] + parts[1]
+            sizes = dealt[0].sum(axis=1)
+            levels = estimate_levels(draw_support(dealt, plan.protocols, rng), sizes, plan.protocols)
+            tests = edge_tests(levels, plan.probabilities, "guarded", Cover(declared))
+            low, high = (
+                np.asarray(plan.edges)[end] for end in quantile_edges(tests, levels.frequencies, plan.probabilities)
+            )
+            least = np.minimum(least, ((low <= truth) & (truth <= high)).sum(axis=0))
+    assert (least.min() >= binom.ppf(1e-6 / 50, repeats, 0.95)) == (declared == 1.3), least

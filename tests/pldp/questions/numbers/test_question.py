@@ -289,9 +289,11 @@ def test_an_evaluation_stands_beside_the_truth(seed: int) -> None:
     plan, rows = question(), vault(1500)
     good = released(plan, parts_of(rows, 700), seed)
     tables = plan.study(reader([rows]), good.truth, good.result, repeats(5, seed))
-    assert tables.keys() == {"numbers", "means"}
+    assert tables.keys() == {"numbers", "means", "coverage"}
     assert tables["numbers"]["probability"] == [None, None, None, 0.25, 0.5]
     assert tables["numbers"]["truth"][:3] == [good.truth.means[name] for name in ("age", "pay", "size")]
     assert tables["numbers"]["estimate"][:3] == list(good.tables["means"]["mean"])
     assert set(tables["means"]["repeats"]) == {5}
+    classes = set(tables["coverage"]["class"])
+    assert {"quantile 0.25", "quantile 0.5"} < classes <= {"quantile 0.25", "quantile 0.5", "mean", "mean near a bound"}
     assert height(plan.study(reader([rows]), good.truth, good.result, repeats(0, seed))["means"]) == 0
