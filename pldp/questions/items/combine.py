@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pldp.questions.items.index import Index
 from pldp.questions.items.mining import EstimatedSets, Group, estimate_groups, judge, mine_groups
+from pldp.questions.items.padding import held_sets_at_most
 from pldp.questions.items.pooling import Weigh, alone, pool, weigher
 from pldp.questions.items.reports import Support, read_candidates, support_of, write_candidates
 from pldp.questions.items.rowchannels import Bits, Candidates, OneValue, Sampled
@@ -140,9 +141,8 @@ def mine_bits(plan: Items, support: Support, count: CountSets) -> Mined:
 def choose_candidates(plan: Items, tallies: Tallies) -> bytes:
     """What the second half is asked about, by the first half's reports."""
     support = support_of(plan, tallies, 0)
-    (singles,) = judge_half(
-        _half(plan, support, 0), [_singles(plan)], int(support.n.sum()), plan.search, plan.combination
-    )
+    half, n_users = _half(plan, support, 0), int(support.n.sum())
+    (singles,) = judge_half(half, [_singles(plan)], n_users, plan.search, plan.combination, plan.row_lengths)
     return write_candidates(likely(singles, plan.candidates, plan.search))
 
 
@@ -150,20 +150,18 @@ def mine_sampled(plan: Items, halves: tuple[Support, ...], candidates: Candidate
     """Items from the first half, candidate sets from the second."""
     n_users = sum(int(support.n.sum()) for support in halves)
     first = _half(plan, halves[0], 0)
-    (singles,) = judge_half(first, [_singles(plan)], n_users, plan.search, plan.combination)
+    (singles,) = judge_half(first, [_singles(plan)], n_users, plan.search, plan.combination, plan.row_lengths)
     if len(halves) == 1:
         return Mined(singles, (), (), 1)
     second = _half(plan, halves[1], 1)
-    longer = judge_half(second, candidates, n_users, plan.search, plan.combination) if candidates else ()
+    longer: tuple[EstimatedSets, ...] = ()
+    if candidates:
+        held = held_sets_at_most(plan.row_lengths, [(sets.shape[1], len(sets)) for sets in candidates])
+        longer = judge_half(second, candidates, n_users, plan.search, plan.combination, held)
     rules = sampled_rules((singles, *longer), second, n_users, plan.search, plan.combination)
     longest = max((sets.items.shape[1] for sets in longer), default=1)
-    return Mined(singles, tuple(_alive(sets, plan) for sets in longer), rules, longest, candidates)
-
-
-def _alive(sets: EstimatedSets, plan: Items) -> EstimatedSets:
-    """Those that may be frequent, as mining keeps them."""
-    kept = sets.support + plan.reach * sets.standard_error >= plan.minimum_support
-    return EstimatedSets(**{name: value[kept] for name, value in vars(sets).items()})
+    # All that was asked about: leaving out what noise lowered would leave in what it lifted.
+    return Mined(singles, longer, rules, longest, candidates)
 
 
 def _half(plan: Items, support: Support, phase: int) -> Half:

@@ -106,6 +106,10 @@ class SetSampling:
         """As `ItemChannels.expected_noise`: all sets are alike."""
         return np.full(len(items), float(self.noise_variance(np.array([support]))[0]))
 
+    def short_rows(self, counts: Counts, n_rows: int) -> Floats:
+        """Unbiased shares of rows of at most 0, 1, …, length − 1 items: dummy i stands in a row of at most i."""
+        return self.length * self.protocol.estimate(counts, n_rows)[self.n_items :]
+
     def estimate(self, counts: Counts, n_rows: int) -> tuple[Floats, Floats]:
         """Supports of the items, unbiased for sets of at most `length`, and their standard errors."""
         if n_rows < 1:
@@ -121,15 +125,6 @@ def amplified_krr(size: int, length: int, epsilon: Fraction) -> KRR:
     if redraw >= SCALE:
         raise ValueError(f"a budget of {float(epsilon):g} is too small to leave any signal")
     return KRR(size, redraw)
-
-
-def length_covering(size_shares: Floats, share: float = 0.9) -> int:
-    """The least length that so many sets do not exceed, by estimated shares of sizes 0, 1, …; sizes are private, so
-    they are estimated from other users' reports, or the length is declared."""
-    if not 0 < share <= 1:
-        raise ValueError(f"itemsets.covered must lie in (0, 1] (got {share:g})")
-    kept = np.maximum(size_shares, 0)
-    return max(1, int(np.searchsorted(np.cumsum(kept) / kept.sum(), share - 1e-12)))
 
 
 def likely_items(support: Floats, standard_error: Floats, most: int, search: Search) -> NDArray[np.int32]:

@@ -10,9 +10,21 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from pldp.page.wording import Description, Label, Labels, Wording, check_labels
 from pldp.questions.items.levels import Scale
 from pldp.questions.items.mining import MOST_LENGTH
+from pldp.questions.items.padding import MOST_PADDING
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Text, Value, Whole
-from pldp.spec.levels import Expected, Shares, Spend, check_choices, check_shares, strictest
+from pldp.spec.levels import (
+    UNDECLARED,
+    Dependence,
+    Expected,
+    Share,
+    Shares,
+    Spend,
+    check_choices,
+    check_shares,
+    is_whole,
+    strictest,
+)
 from pldp.spec.release import Gates, Intervals, Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
@@ -116,15 +128,26 @@ class Sensitivity(Model):
 
 
 class Choices(Model):
-    """What a user may choose: shares of the budget. `missing` is the level of whoever states none."""
+    """What a user may choose: shares of the budget. `missing` is the level of whoever states none; `dependence` says
+    how far the choice may depend on what the user holds."""
 
     choices: Shares
     missing: Name | None = None
+    dependence: Dependence | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
         check_choices(self.choices, self.missing)
+        if len(self.choices) > 1 and self.dependence is None:
+            raise ValueError(UNDECLARED)
         return self
+
+    @property
+    def gamma(self) -> float | None:
+        """The declared Γ, 1 where there is nothing to choose; None where it is unknown."""
+        if self.dependence == "unknown":
+            return None
+        return 1.0 if self.dependence is None else float(self.dependence)
 
     @property
     def default(self) -> str:
@@ -142,11 +165,30 @@ class Itemsets(Model):
 
 class Sampling(Model):
     """Large universes: a user reports one of `padding` places of the own row, or, of the candidate sets that the own
-    row holds, one of `sets_padding`."""
+    row holds, one of `sets_padding`.
 
-    padding: Annotated[Whole, Field(ge=1, le=1000)] = 8
+    `lengths` says how many items users have: `{4: 0.6, 10: 0.4}` that 60 % have at most 4, the others at most 10. The
+    plan chooses paddings from it, and intervals allow for the rows that are longer.
+    """
+
+    lengths: Annotated[dict[Whole, Share], Field(min_length=1, max_length=1000)] | None = None
+    padding: Annotated[Whole, Field(ge=1, le=MOST_PADDING)] | None = None
     candidates: Annotated[Whole, Field(ge=1, le=2000)] = 64
-    sets_padding: Annotated[Whole, Field(ge=1, le=1000)] = 4
+    sets_padding: Annotated[Whole, Field(ge=1, le=MOST_PADDING)] | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.lengths is None:
+            return self
+        if min(self.lengths) < 0:
+            raise ValueError(f"lengths must be numbers of items, 0 or more (got {min(self.lengths)})")
+        if not is_whole(self.lengths.values()):
+            total = float(sum(self.lengths.values(), Fraction()))
+            raise ValueError(
+                "lengths must sum to 1: the share of users who have at most so many items, and more than the number "
+                f"before (got {total:g})"
+            )
+        return self
 
 
 def _shape(value: Any) -> str:
@@ -180,7 +222,7 @@ class ItemsSpec(Model):
     users: Takers | None = None
     itemsets: Itemsets
     sampling: Sampling = Sampling()
-    combination: Literal["oc+", "sum"] = "oc+"
+    combination: Literal["oc+", "sum"] | None = None
     expected: Expected = Expected()
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
@@ -217,6 +259,11 @@ class ItemsSpec(Model):
     @property
     def bound(self) -> Fraction:
         return self.budget.bound or self.budget.total
+
+    @property
+    def method(self) -> Literal["oc+", "sum"]:
+        """How levels are pooled: by their precision only where nobody's choice depends on what they hold."""
+        return self.combination or ("oc+" if self.levels.gamma == 1 else "sum")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -256,6 +303,12 @@ class ItemsSpec(Model):
             raise ValueError("levels stand either in users.level or in source.level, not in both")
         if len(choices) > 1 and not placed:
             raise ValueError("levels: several choices need source.level or users.level (the column they stand in)")
+        if self.combination == "oc+" and self.levels.gamma != 1:
+            raise ValueError(
+                "combination: oc+ weighs levels by their precision, and its intervals hold only where users choose "
+                f"independently of what they hold (got levels.dependence {self.levels.dependence}). Leave combination "
+                "out, which takes sum and assumes nothing, or declare dependence: 1"
+            )
         check_shares("expected.levels", self.expected.levels, choices)
         rows = self.source
         check_roles({"source.item": rows.item}, {"source.level": rows.level}, {"source.user": rows.user})

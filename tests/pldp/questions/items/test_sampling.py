@@ -20,7 +20,6 @@ from pldp.questions.items.sampling import (
     amplified_krr,
     held_sets,
     judge_sampled,
-    length_covering,
     likely_items,
     likely_sets,
 )
@@ -159,13 +158,6 @@ def test_likely_sets_are_those_of_largest_products() -> None:
     found = likely_sets(np.arange(4, dtype=np.int32), support, 4, 3)
     assert [level.tolist() for level in found] == [[[0, 1], [0, 2], [1, 2]], [[0, 1, 2]]]
     assert likely_sets(np.empty(0, dtype=np.int32), support, 4, 3) == []
-
-
-def test_length_covers_the_share_asked_for() -> None:
-    assert length_covering(np.array([0.1, 0.4, 0.3, 0.15, 0.05]), 0.9) == 3
-    assert length_covering(np.array([1.0, -0.01])) == 1
-    with pytest.raises(ValueError, match=r"itemsets\.covered"):
-        length_covering(np.array([1.0]), 0)
 
 
 def test_bad_input_is_named() -> None:
