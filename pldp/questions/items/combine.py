@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from pldp.questions.items.index import Index
 from pldp.questions.items.mining import EstimatedSets, Group, estimate_groups, judge, mine_groups
-from pldp.questions.items.padding import held_sets_at_most
+from pldp.questions.items.padding import Lengths, Overlong, held_sets_at_most
 from pldp.questions.items.pooling import Weigh, alone, pool, weigher
 from pldp.questions.items.reports import Support, read_candidates, support_of, write_candidates
 from pldp.questions.items.rowchannels import Bits, Candidates, OneValue, Sampled
 from pldp.questions.items.rules import Rules, rules_of_groups
-from pldp.questions.items.sampled import Half, SampledRule, judge_half, likely, sampled_rules
+from pldp.questions.items.sampled import Half, SampledRule, judge_half, likely, longer_rows, sampled_rules
 from pldp.questions.items.transactions import Counts, Itemsets
 from pldp.questions.question import Reports, Tallies
 
@@ -156,12 +156,27 @@ def mine_sampled(plan: Items, halves: tuple[Support, ...], candidates: Candidate
     second = _half(plan, halves[1], 1)
     longer: tuple[EstimatedSets, ...] = ()
     if candidates:
-        held = held_sets_at_most(plan.row_lengths, [(sets.shape[1], len(sets)) for sets in candidates])
-        longer = judge_half(second, candidates, n_users, plan.search, plan.combination, held)
+        longer = judge_half(second, candidates, n_users, plan.search, plan.combination, _held(plan, candidates))
     rules = sampled_rules((singles, *longer), second, n_users, plan.search, plan.combination)
     longest = max((sets.items.shape[1] for sets in longer), default=1)
     # All that was asked about: leaving out what noise lowered would leave in what it lifted.
     return Mined(singles, longer, rules, longest, candidates)
+
+
+def overlong(plan: Items, result: ItemsResult, length: int) -> Overlong | None:
+    """What longer rows may hide of sets of this length; None where rows are reported whole."""
+    if not isinstance(plan.levels[0].channel, Sampled):
+        return None
+    phase = 0 if length == 1 else plan.phases - 1
+    half = _half(plan, result.supports[phase], phase)
+    longer = longer_rows(half, half.weights(plan.combination, plan.minimum_support), result.n_users)
+    lengths = _held(plan, result.mined.candidates) if phase else plan.row_lengths
+    return Overlong.of(lengths, half.samplings[0].length, longer)
+
+
+def _held(plan: Items, candidates: Candidates) -> Lengths:
+    """How many of the candidate sets rows may hold."""
+    return held_sets_at_most(plan.row_lengths, [(sets.shape[1], len(sets)) for sets in candidates])
 
 
 def _half(plan: Items, support: Support, phase: int) -> Half:

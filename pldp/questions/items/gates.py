@@ -10,7 +10,7 @@ import numpy as np
 from pldp.questions.doubts import IMPOSSIBLE, Doubt
 from pldp.questions.gate import TRUTH_ALPHA, Between, Gate, errors_usable, everyone_counted, exactly_once, kept, tails
 from pldp.questions.items.checks import bernstein
-from pldp.questions.items.combine import ItemsResult
+from pldp.questions.items.combine import ItemsResult, overlong
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.reports import Support
 from pldp.questions.items.rowchannels import Sampled
@@ -178,7 +178,7 @@ def supports_true(plan: Items, result: ItemsResult, truth: Truth) -> Gate:
         if not compared.any():
             continue
         true = np.array([truth.supports[row] for row in rows])
-        away = _outside(true - sets.support, np.zeros_like(true), sets.understatement)
+        away = _outside(true - sets.support, np.zeros_like(true), _hidden(plan, result, sets.items.shape[1], true))
         largest = _largest(plan, result, sets.items.shape[1])
         # A standard error without noise is that of open items: they are what they are.
         variance = np.maximum(sets.standard_error**2, 1e-18)
@@ -203,19 +203,24 @@ def rules_true(plan: Items, result: ItemsResult, truth: Truth) -> tuple[Gate, ..
         if whole not in truth.frequent or not numbers["confidence"] > -np.inf:
             continue
         confidence = truth.supports[whole] / truth.supports[left]
-        below, union = known[left], known[whole]
-        away = union.support - confidence * below.support
+        below = known[left]
+        away = known[whole].support - confidence * below.support
         # The error of a confidence is that of this difference, over the antecedent's support.
         variance = max((numbers["standard_error"] * below.support) ** 2, 1e-18)
         largest = _largest(plan, result, len(whole)) + confidence * _largest(plan, result, len(left))
-        beyond = _outside(
-            np.array([away]), np.array([-union.understatement]), np.array([confidence * below.understatement])
-        )
+        hidden = [_hidden(plan, result, len(side), np.array([truth.supports[side]])) for side in (whole, left)]
+        beyond = _outside(np.array([away]), -hidden[0], confidence * hidden[1])
         probabilities += bernstein(beyond, np.array([variance]), np.array([largest])).tolist()
     if not probabilities:
         return ()
     sentence = "The confidences of rules in truly frequent sets differ from those of all users by no more than errors."
     return (tails("rules_true", sentence, probabilities, TRUTH_ALPHA),)
+
+
+def _hidden(plan: Items, result: ItemsResult, length: int, true: Floats) -> Floats:
+    """The most of what is true of sets that the reports cannot see."""
+    rows = overlong(plan, result, length)
+    return np.zeros_like(true) if rows is None else rows.hidden(true)
 
 
 def _outside(distance: Floats, low: Floats, high: Floats) -> Floats:

@@ -33,23 +33,32 @@ class Overlong:
 
     held: Floats
     seen: Floats
+    spread: float
+    """The most that drawing from longer rows adds to the noise of a report: a place has ρ = ℓ/s there, so ρ(1 − ρ)."""
 
     @classmethod
     def of(cls, lengths: Lengths, padding: int, longer: float = 1.0) -> Overlong:
         """`longer`: the most people, by their reports, whose rows fill all places or more."""
-        held, seen = [0.0], [0.0]
+        held, seen, spread = [0.0], [0.0], 0.0
         for length, share in reversed(lengths):
             part = min(share, longer - held[-1])
             if length <= padding or part <= 0:
                 break
             held.append(held[-1] + part)
             seen.append(seen[-1] + part * padding / length)
-        return cls(np.array(held), np.array(seen))
+            place = max(padding / length, 0.5)  # rows of up to this length, of which ρ(1 − ρ) is most at a half
+            spread += part * place * (1 - place)
+        return cls(np.array(held), np.array(seen), spread)
 
     @property
     def none(self) -> bool:
         """Whether nobody's row is longer, and nothing understated."""
         return self.held.size == 1
+
+    def hidden(self, held: Floats) -> Floats:
+        """The most of a true share that sampling cannot see."""
+        inside = np.clip(held, 0, self.held[-1])
+        return np.asarray(inside - np.interp(inside, self.held, self.seen))
 
     def understated(self, seen: Floats) -> Floats:
         """The most that the true share can be above what sampling sees of it."""

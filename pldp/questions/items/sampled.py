@@ -56,10 +56,11 @@ def judge_half(
         noise[:, column] = sampling.noise_variance(np.clip(estimated[:total], 0, 1))
     own = half.weights(method, search.minimum)
     weights = np.tile(own, (total, 1))
+    overlong = Overlong.of(lengths, half.samplings[0].length, longer_rows(half, own, n_users))
+    noise += overlong.spread
     together, error = pool(support, noise, half.n, weights, n_users, population=search.population)
-    low, high = score_interval(half, own, together, n_users, search)
-    longer = longer_rows(half, own, n_users)
-    beyond = Overlong.of(lengths, half.samplings[0].length, longer).understated(high)
+    low, high = score_interval(half, own, together, n_users, search, overlong.spread)
+    beyond = overlong.understated(high)
     raw = half.counts[:, :total].T
     out, start = [], 0
     for level in sets:
@@ -70,8 +71,11 @@ def judge_half(
     return tuple(out)
 
 
-def score_interval(half: Half, weights: Floats, support: Floats, n_users: int, search: Search) -> tuple[Floats, Floats]:
-    """All f with (f̂ − f)² ≤ z² V(f): the noise is that of the support in question, not of the estimate.
+def score_interval(
+    half: Half, weights: Floats, support: Floats, n_users: int, search: Search, more: float = 0.0
+) -> tuple[Floats, Floats]:
+    """All f with (f̂ − f)² ≤ z² V(f): the noise is that of the support in question, not of the estimate; `more` is what
+    longer rows add to a report's.
 
     V(f) = a + b f − c f², since noise is linear in f and people differ by f(1 − f): the ends solve a quadratic.
     """
@@ -81,7 +85,7 @@ def score_interval(half: Half, weights: Floats, support: Floats, n_users: int, s
     parts = weights**2 / half.n
     spread = max(float(parts.sum()) - 1 / n_users, 0.0) * n_users / max(n_users - 1, 1)
     spread += search.population / n_users
-    a, b = float(parts @ none), float(parts @ (all_of_them - none)) + spread
+    a, b = float(parts @ (none + more)), float(parts @ (all_of_them - none)) + spread
     z2 = float(norm.isf((1 - search.confidence) / 2)) ** 2
     middle, lead = support + z2 * b / 2, 1 + z2 * spread
     # Far below zero no support explains the estimate: its own noise, that of nobody, is left.

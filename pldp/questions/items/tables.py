@@ -82,7 +82,6 @@ class Held(NamedTuple):
 
     support: float
     standard_error: float
-    understatement: float
 
     @property
     def reliable(self) -> bool:
@@ -93,13 +92,7 @@ def supports(mined: Mined) -> dict[tuple[int, ...], Held]:
     return {
         tuple(row): Held(*numbers)
         for sets in mined.by_length
-        for row, *numbers in zip(
-            sets.items.tolist(),
-            sets.support.tolist(),
-            sets.standard_error.tolist(),
-            sets.understatement.tolist(),
-            strict=True,
-        )
+        for row, *numbers in zip(sets.items.tolist(), sets.support.tolist(), sets.standard_error.tolist(), strict=True)
     }
 
 
