@@ -9,7 +9,8 @@ from typing import Any
 
 from pldp.errors import Outcome, SpecError
 from pldp.questions.aggregates.spec import CatalogueFile
-from pldp.questions.items.spec import ItemList, Scores
+from pldp.questions.items.sections import Scores
+from pldp.questions.items.spec import ItemList
 from pldp.questions.several import entries_of
 from pldp.questions.specs import AnySpec
 from pldp.spec.release import Reference

@@ -10,7 +10,8 @@ import polars as pl
 
 from pldp.errors import BrokenRule, Outcome, SourceError
 from pldp.questions.items.levels import levels_from_scores
-from pldp.questions.items.spec import MAX_ITEMS, ItemList, Scores
+from pldp.questions.items.sections import Scores
+from pldp.questions.items.spec import MAX_ITEMS, ItemList
 from pldp.tasks.sources.registry import source_at
 from pldp.tasks.sources.whole import read_whole
 
