@@ -284,7 +284,7 @@ class TestItems:
     def test_a_lower_bound_is_named_so(self) -> None:
         """Supports that longer rows may understate; results of earlier versions say nothing of it."""
         page = items()
-        rows = [row | {"understatement": 0.01 if row["length"] == 2 else 0.0} for row in page.rows("itemsets")]
+        rows = [{**row, "understatement": 0.01 if row["length"] == 2 else 0.0} for row in page.rows("itemsets")]
         marked = replace(page, tables={**page.tables, "itemsets": rows})
         single, pair = parts(marked, Bars)
         assert pair.bars[0].figure == "at least 5.0 %"

@@ -103,9 +103,10 @@ def test_dummies_tell_how_long_rows_are() -> None:
         places = np.concatenate([np.arange(size), 6 + np.arange(size, 4)]) if size < 4 else np.arange(size)
         drawn = np.bincount(places, minlength=10) / len(places)
         law += (sampling.protocol.q + sampling.protocol.gap * drawn) / sizes.size
-    short = sampling.short_rows(law * 1e6, 10**6)
+    counts = np.round(law * 10**15).astype(np.int64)
+    short = sampling.short_rows(counts, 10**15)
     np.testing.assert_allclose(short, [(sizes <= length).mean() for length in range(4)], atol=1e-9)
-    half = Half((sampling,), np.array([10**6]), np.round(law * 1e6).astype(np.int64)[None])
+    half = Half((sampling,), np.array([10**6]), counts[None] // 10**9)
     assert 3 / 8 < longer_rows(half, np.ones(1), 10**6) < 3 / 8 + 0.02
 
 
@@ -135,7 +136,7 @@ def make_rows(long: float, n_users: int, seed: int) -> NDArray[np.bool_]:
 
 def people_of(table: NDArray[np.bool_], seed: int) -> list[Columns]:
     levels = np.random.default_rng([seed, 1]).integers(0, 2, len(table)).astype(np.uint8)
-    parts = []
+    parts: list[Columns] = []
     for first in range(4):
         rows = table[first::4]
         bounds = np.concatenate([[0], np.cumsum(rows.sum(axis=1))]).astype(np.int64)
@@ -187,4 +188,4 @@ def test_candidates_are_published_whatever_they_were_found_to_be() -> None:
     question = make_question(**ASKED, **LONG)
     evidence = released(question, people_of(make_rows(0.0, 1000, 1), 1))
     lengths = evidence.tables["itemsets"]["length"]
-    assert lengths.count(2) == sum(len(sets) for sets in evidence.result.mined.candidates)
+    assert list(lengths).count(2) == sum(len(sets) for sets in evidence.result.mined.candidates)
