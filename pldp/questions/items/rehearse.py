@@ -156,9 +156,10 @@ def _sets(n_items: int, wanted: int) -> tuple[list[int], list[Itemsets]]:
     size = min(2, n_items)
     while size < n_items and (1 << size) - size - 1 < wanted:
         size += 1
-    row, sets = list(range(size)), []
+    row = list(range(size))
+    sets: list[Itemsets] = []
     for length in range(2, size + 1):
-        level = list(islice(combinations(row, length), wanted - sum(map(len, sets))))
+        level = list(islice(combinations(row, length), wanted - sum(len(each) for each in sets)))
         sets += [np.array(level, dtype=np.int32)] if level else []
     return row, sets
 
