@@ -34,7 +34,8 @@ def itemset_tables(itemsets: pl.DataFrame, rules: pl.DataFrame) -> Iterator[Tabl
         for row in top.iter_rows(named=True):
             bar = Bar(row["support"] / largest, _BAR)
             interval = f"{row['ci_low']:.2%} – {row['ci_high']:.2%}"
-            numbers = f"{row['support']:.2%}", f"{row['standard_error']:.2%}"
+            least = "at least " if row.get("understatement") else ""
+            numbers = f"{least}{row['support']:.2%}", f"{row['standard_error']:.2%}"
             table.add_row(_names(row["items"]), *numbers, interval, f"{row['probability_frequent']:.0%}", bar)
         if rows.height > top.height:
             table.add_row(styled(f"… {rows.height - top.height} more", "dim"), "", "", "", "", "")

@@ -6,7 +6,7 @@ from pldp.tables.declaration import RELEASE_ID, Interval, Table, error, real, te
 
 ITEMSETS = Table(
     name="itemsets",
-    grain="release × item set: every declared item, and every longer set that may be frequent",
+    grain="release × item set: every declared item, every longer set that may be frequent or was asked about",
     columns=(
         RELEASE_ID,
         texts("items", "the items of the set, in the order of their declaration"),
@@ -16,9 +16,17 @@ ITEMSETS = Table(
         real("ci_low", "interval of support"),
         real("ci_high", "upper end of the interval"),
         real(
-            "probability_frequent", "chance that the true support reaches the spec's minimum, this set alone considered"
+            "probability_frequent",
+            "chance that the true support reaches the spec's minimum, given this estimate and those of all such sets; "
+            "at least so much where understatement is above 0",
         ),
         whole("n_users", "users of the release, those without items too"),
+        real(
+            "understatement",
+            "the most by which support may be too low, since some users hold more than sampling has places for: above "
+            "0, support is a lower bound but for noise, and ci_high includes it; null in releases before it was computed",
+            since="0.3.0",
+        ),
     ),
     key=("items",),
     intervals=(Interval(holds=("support",)),),

@@ -39,6 +39,9 @@ TABLES = {
 LATER = {"estimates", "spends", "doubts"}
 """Tables that this version has and that one had not."""
 
+REWORDED = {("itemsets", "probability_frequent")}
+"""Columns whose comment was wrong, and says now what they hold."""
+
 FIRST = ("releases", "histograms", "level_estimates", "budgets", "validations")
 """The tables of the first version."""
 
@@ -98,7 +101,9 @@ def test_what_analysts_know_is_what_it_was(table: Table, home: Path) -> None:
     before = ask(home, f"SELECT {columns} FROM duckdb_columns() WHERE table_name = '{table.name}'")  # noqa: S608
     now = [(column.name, column.type.value, column.nullable, column.comment) for column in table.columns]
     assert before
-    assert now[: len(before)] == before
+    same = [i for i, column in enumerate(before) if (table.name, column[0]) not in REWORDED]
+    assert [now[i] for i in same] == [before[i] for i in same]
+    assert [column[:3] for column in now[: len(before)]] == [column[:3] for column in before]
 
 
 @pytest.mark.parametrize("name", TABLES)

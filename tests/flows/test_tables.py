@@ -124,6 +124,7 @@ def basket_tables() -> list[Table]:
             "length": [2, 1],
             "support": [0.3217, 0.2111],
             "probability_frequent": [0.97, 0.42],
+            "understatement": [0.01, 0.0],
             "standard_error": [0.0043, 0.0065],
             "ci_low": [0.31, 0.2],
             "ci_high": [0.33, 0.22],

@@ -264,7 +264,7 @@ def test_every_gate_can_fail(concluded: Concluded) -> None:
     assert concluded.failed() == set()
     one_level = concluded.result.supports[0].counts.copy()
     one_level[0] = concluded.result.supports[0].n[0] * 0.8
-    truth = replace(concluded.truth, expected=dict.fromkeys(concluded.truth.expected, 0.9))
+    truth = replace(concluded.truth, supports=dict.fromkeys(concluded.truth.supports, 0.9))
     unsearched = replace(concluded.result, mined=replace(concluded.result.mined, searched=0))
     broken = {
         "supports_plausible": _moved(concluded, lambda counts: counts * 0),
@@ -277,6 +277,7 @@ def test_every_gate_can_fail(concluded: Concluded) -> None:
         "everyone_counted": replace(concluded, ingested=replace(concluded.ingested, n_users=2001)),
         "enough_users": replace(concluded, ingested=replace(concluded.ingested, n_users=0)),
         "supports_true": concluded.with_truth(truth),
+        "rules_true": concluded.with_truth(truth),
     }
     for name, wrong in broken.items():
         assert name in wrong.failed(), name
@@ -341,8 +342,8 @@ def test_values_pass_and_a_wrong_truth_is_caught(tmp_path: Path) -> None:
     rows = make_rows(2000).unique("user", keep="first", maintain_order=True)
     found = _concluded(world(tmp_path, 2000, rows, **ONE, missing="tea", budget={"total": 3}), tmp_path / "home")
     assert found.failed() == set()
-    shifted = {key: value + 0.2 for key, value in found.truth.expected.items()}
-    assert found.with_truth(replace(found.truth, expected=shifted)).failed() == {"supports_true"}
+    shifted = {key: value + 0.2 for key, value in found.truth.supports.items()}
+    assert found.with_truth(replace(found.truth, supports=shifted)).failed() == {"supports_true"}
 
 
 def test_the_truth_is_not_for_releases(tmp_path: Path) -> None:
@@ -362,7 +363,7 @@ def test_a_file_that_is_source_and_users_has_columns_of_one_role(tmp_path: Path,
     if link:
         (tmp_path / users).hardlink_to(tmp_path / "rows.parquet")
     given = {"path": users, "level": "ITEM"}
-    choices = {"choices": {"bread": "1/2", "beer": 1}}
+    choices = {"choices": {"bread": "1/2", "beer": 1}, "dependence": 1}
     with pytest.raises(SpecError, match=r"source\.item and users\.level both read column"):
         load_spec(write_spec(tmp_path, users=given, levels=choices))
     assert load_spec(write_spec(tmp_path, users={"path": users, "level": "level"})).users is not None

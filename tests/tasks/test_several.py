@@ -111,7 +111,7 @@ ONE_ROW = {**PEOPLE, "source": {"path": "people.parquet", "one_row_per_user": Tr
 AS_LEVEL = {
     **BASKETS,
     "users": {"path": "people.parquet", "user": "id", "level": "SEX"},
-    "levels": {"choices": {"female": "1/2", "male": 1}},
+    "levels": {"choices": {"female": "1/2", "male": 1}, "dependence": 1},
 }
 AS_ITEMS = {**PEOPLE, "attributes": [{"name": "items", "column": "job", "values": list(people.JOBS)}]}
 HIDDEN = {**PEOPLE, "levels": {**PEOPLE["levels"], "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}}

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from pldp.questions.items.index import Index
 from pldp.questions.items.mining import EstimatedSets, Group, estimate_groups, judge, mine_groups
+from pldp.questions.items.padding import Lengths, Overlong, held_sets_at_most
 from pldp.questions.items.pooling import Weigh, alone, pool, weigher
 from pldp.questions.items.reports import Support, read_candidates, support_of, write_candidates
 from pldp.questions.items.rowchannels import Bits, Candidates, OneValue
 from pldp.questions.items.rules import Rules, rules_of_groups
-from pldp.questions.items.sampled import Half, SampledRule, judge_half, likely, sampled_rules
+from pldp.questions.items.sampled import Half, SampledRule, judge_half, likely, longer_rows, sampled_rules
 from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.transactions import Counts, Itemsets
 from pldp.questions.question import Reports, Tallies
@@ -141,9 +142,8 @@ def mine_bits(plan: Items, support: Support, count: CountSets) -> Mined:
 def choose_candidates(plan: Items, tallies: Tallies) -> bytes:
     """What the second half is asked about, by the first half's reports."""
     support = support_of(plan, tallies, 0)
-    (singles,) = judge_half(
-        _half(plan, support, 0), [_singles(plan)], int(support.n.sum()), plan.search, plan.combination
-    )
+    half, n_users = _half(plan, support, 0), int(support.n.sum())
+    (singles,) = judge_half(half, [_singles(plan)], n_users, plan.search, plan.combination, plan.row_lengths)
     return write_candidates(likely(singles, plan.candidates, plan.search))
 
 
@@ -151,20 +151,33 @@ def mine_sampled(plan: Items, halves: tuple[Support, ...], candidates: Candidate
     """Items from the first half, candidate sets from the second."""
     n_users = sum(int(support.n.sum()) for support in halves)
     first = _half(plan, halves[0], 0)
-    (singles,) = judge_half(first, [_singles(plan)], n_users, plan.search, plan.combination)
+    (singles,) = judge_half(first, [_singles(plan)], n_users, plan.search, plan.combination, plan.row_lengths)
     if len(halves) == 1:
         return Mined(singles, (), (), 1)
     second = _half(plan, halves[1], 1)
-    longer = judge_half(second, candidates, n_users, plan.search, plan.combination) if candidates else ()
+    longer: tuple[EstimatedSets, ...] = ()
+    if candidates:
+        longer = judge_half(second, candidates, n_users, plan.search, plan.combination, _held(plan, candidates))
     rules = sampled_rules((singles, *longer), second, n_users, plan.search, plan.combination)
     longest = max((sets.items.shape[1] for sets in longer), default=1)
-    return Mined(singles, tuple(_alive(sets, plan) for sets in longer), rules, longest, candidates)
+    # All that was asked about: leaving out what noise lowered would leave in what it lifted.
+    return Mined(singles, longer, rules, longest, candidates)
 
 
-def _alive(sets: EstimatedSets, plan: Items) -> EstimatedSets:
-    """Those that may be frequent, as mining keeps them."""
-    kept = sets.support + plan.reach * sets.standard_error >= plan.minimum_support
-    return EstimatedSets(**{name: value[kept] for name, value in vars(sets).items()})
+def overlong(plan: Items, result: ItemsResult, length: int) -> Overlong | None:
+    """What longer rows may hide of sets of this length; None where rows are reported whole."""
+    if not isinstance(plan.levels[0].channel, Sampled):
+        return None
+    phase = 0 if length == 1 else plan.phases - 1
+    half = _half(plan, result.supports[phase], phase)
+    longer = longer_rows(half, half.weights(plan.combination, plan.minimum_support), result.n_users)
+    lengths = _held(plan, result.mined.candidates) if phase else plan.row_lengths
+    return Overlong.of(lengths, half.samplings[0].length, longer)
+
+
+def _held(plan: Items, candidates: Candidates) -> Lengths:
+    """How many of the candidate sets rows may hold."""
+    return held_sets_at_most(plan.row_lengths, [(sets.shape[1], len(sets)) for sets in candidates])
 
 
 def _half(plan: Items, support: Support, phase: int) -> Half:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +16,7 @@ from pldp.questions.items.combine import ItemsResult
 from pldp.questions.items.comparators import GROUP_KEEPS, MASK_KEEP, Grouped, mask
 from pldp.questions.items.metrics import Privacy, privacy
 from pldp.questions.items.pooling import Weigh, alone, weigher
+from pldp.questions.items.repeated import coverage_rows, covered_cells, draw_again
 from pldp.questions.items.rowchannels import Bits
 from pldp.questions.items.study import Identity, Method
 from pldp.questions.items.study import study as study_methods
@@ -34,12 +37,19 @@ _PRIVACY = ("method", "probabilities", "exact_epsilon", *(field.name for field i
 
 def study(plan: Items, people: Partitions, truth: Truth, result: ItemsResult, repeats: Repeats) -> dict[str, Rows]:
     """Tables: itemsets and rules of the one run, with the truth; identity (method × minimum support), the frequent sets
-    that methods miss and make up over repetitions; privacy, aprr's degrees of it by method."""
+    that methods miss and make up over repetitions; privacy, aprr's degrees of it by method; itemset_coverage (singles,
+    sets, rules × class), how often intervals hold over repetitions."""
     many = plan.holds == "many"
     repeat = REPEATS if repeats.repeat is None else repeats.repeat
-    rows = true_columns(plan, people, result.n_users) if many and repeat else None
+    rows = true_columns(plan, people, result.n_users) if repeat else None
     identity: list[Identity] = []
+    coverage: Rows = {}
     if rows is not None:
+        streams = (partial(repeats.stream, "again", number) for number in range(repeat))
+        again = (draw_again(plan, people, stream).mined for stream in streams)
+        coverage = coverage_rows(plan, covered_cells(again, rows), repeat)
+        repeats.progress()
+    if rows is not None and many:
         minima = [minimum for part in MINIMA if (minimum := part * plan.minimum_support) <= 1]
         search = replace(plan.search, length=min(plan.asked_length, len(plan.items)))
         identity = study_methods(_methods(plan, rows), minima, search, repeat, repeats.stream, repeats.seed)
@@ -47,26 +57,43 @@ def study(plan: Items, people: Partitions, truth: Truth, result: ItemsResult, re
     degrees = _privacy(plan, truth) if many else []
     return {
         "itemsets": _beside(plan, itemset_rows(plan, result), truth),
-        "rules": rule_rows(plan, result.mined),
+        "rules": _rules_beside(plan, rule_rows(plan, result.mined), truth),
+        "itemset_coverage": coverage,
         "identity": {field.name: [getattr(row, field.name) for row in identity] for field in fields(Identity)},
         "privacy": {name: [row[name] for row in degrees] for name in _PRIVACY},
     }
 
 
 def _beside(plan: Items, itemsets: Rows, truth: Truth) -> Rows:
-    """Estimates with what is true, and what of it the protocol can see."""
-    places = {item: place for place, item in enumerate(plan.items)}
-    keys = [tuple(sorted(places[item] for item in items)) for items in itemsets["items"]]
-    expected = [truth.expected[key] for key in keys]
-    numbers = zip(itemsets["support"], expected, itemsets["standard_error"], strict=True)
+    """Estimates with what is true, whether their intervals hold it, and what of it the protocol can see."""
+    keys = [_places(plan, items) for items in itemsets["items"]]
+    true = [truth.supports[key] for key in keys]
+    numbers = zip(itemsets["support"], true, itemsets["standard_error"], strict=True)
+    ends = zip(itemsets["ci_low"], true, itemsets["ci_high"], strict=True)
     return {
         **itemsets,
-        "truth": [truth.supports[key] for key in keys],
-        "expected": expected,
+        "truth": true,
+        "expected": [truth.expected[key] for key in keys],
         "truly_frequent": [key in truth.frequent for key in keys],
+        "covered": [low <= one <= high for low, one, high in ends],
         # An open item has no error.
-        "z": [(support - true) / error if error > 0 else None for support, true, error in numbers],
+        "z": [(support - one) / error if error > 0 else None for support, one, error in numbers],
     }
+
+
+def _rules_beside(plan: Items, rules: Rows, truth: Truth) -> Rows:
+    sides = zip(rules["antecedent"], rules["consequent"], strict=True)
+    true = [truth.confidence(_places(plan, left), _places(plan, right)) for left, right in sides]
+    ends = zip(rules["ci_low"], true, rules["ci_high"], strict=True)
+    return {
+        **rules,
+        "truth": true,
+        "covered": [None if one is None else low <= one <= high for low, one, high in ends],
+    }
+
+
+def _places(plan: Items, items: Sequence[str]) -> tuple[int, ...]:
+    return tuple(sorted(plan.items.index(item) for item in items))
 
 
 def _methods(plan: Items, rows: tuple[BitColumns, ...]) -> list[Method]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pldp.channels.exact import float_above, log_above
-from pldp.questions.items.predict import predicted_errors
+from pldp.questions.items.predict import one_place_error, predicted_errors, typical_error, understatement
 from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.statement import item_statements
 from pldp.questions.question import Predictions, Rows
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
 def predictions(plan: Items) -> Predictions:
     """Tables: protocols (the chosen one, and why), levels (what a whole row spends; an infinite ε is null), items (the
-    exact ε of one item at each level; none where users are sampled), sensitivities (what each gets), errors (by length,
-    at the minimum support, of a typical set and of the noisiest)."""
+    exact ε of one item at each level; none where users are sampled), sensitivities (what each gets), paddings (where
+    they are sampled: places, and what they cost), errors (by length, at the minimum support, of a typical set and of
+    the noisiest)."""
     return Predictions(
         {
             "protocols": {"protocol": [plan.protocol], "why": [plan.why]},
             "levels": _levels(plan),
             "items": _items(plan),
             "sensitivities": _sensitivities(plan),
+            "paddings": _paddings(plan),
             "errors": _table([vars(row) for row in predicted_errors(plan)]),
         },
         assumptions(plan),
@@ -75,6 +77,26 @@ def _sensitivities(plan: Items) -> Rows:
     return _table(rows)
 
 
+def _paddings(plan: Items) -> Rows:
+    """Places of a row and of the sets it holds: how many, why, and what they cost beside a single one."""
+    channel = plan.levels[0].channel
+    if not isinstance(channel, Sampled):
+        return {}
+    rows = []
+    for length, (what, phase) in enumerate(zip(("items", "sets"), channel.asked, strict=False), start=1):
+        rows.append(
+            {
+                "of": what,
+                "places": phase.length,
+                "chosen": "by declared lengths" if plan.lengths is not None else "cautiously, no lengths declared",
+                "standard_error": typical_error(plan, min(length, plan.length)),
+                "at_one_place": one_place_error(plan, length),
+                "understatement": understatement(plan, min(length, plan.length)),
+            }
+        )
+    return _table(rows)
+
+
 def _table(rows: list[dict[str, Any]]) -> Rows:
     """All rows have the same columns; no rows have none."""
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
@@ -88,15 +110,7 @@ def assumptions(plan: Items) -> tuple[str, ...]:
         if plan.holds == "many"
         else "equal shares of all values"
     )
-    if plan.needs_independence:
-        sentences.append("levels are chosen independently of the items")
-    channel = plan.levels[0].channel
-    if isinstance(channel, Sampled):
-        sentences.append(f"rows of at most {channel.items.length} items: longer ones understate their items")
-        if channel.sets is not None:
-            sentences.append(
-                f"rows that hold at most {channel.sets.length} of the {channel.sets.n_values} candidate sets"
-            )
+    sentences += [sentence for sentence in (plan.covered, plan.row_limits) if sentence]
     return tuple(sentences)
 
 
@@ -106,6 +120,11 @@ def notes(plan: Items) -> tuple[str, ...]:
         sentences.append(
             f"sets of {plan.length} are the longest that are looked for, of {plan.asked_length} asked: the errors of "
             "longer ones would make frequent sets of noise"
+        )
+    if isinstance(plan.levels[0].channel, Sampled) and plan.lengths is None:
+        sentences.append(
+            "sampling.lengths is not declared, so paddings are cautious and reports alone tell how many rows are "
+            "longer: say how many items users have, for example {4: 0.6, 10: 0.4}, and intervals get shorter"
         )
     beyond = [level.level for level in plan.levels if not level.keeps_bound]
     if beyond:

@@ -10,8 +10,12 @@ import numpy as np
 from pldp.questions.doubts import IMPOSSIBLE, Doubt
 from pldp.questions.gate import TRUTH_ALPHA, Between, Gate, errors_usable, everyone_counted, exactly_once, kept, tails
 from pldp.questions.items.checks import bernstein
-from pldp.questions.items.combine import ItemsResult
+from pldp.questions.items.combine import ItemsResult, overlong
+from pldp.questions.items.levels import Floats
+from pldp.questions.items.reports import Support
+from pldp.questions.items.rowchannels import Sampled
 from pldp.questions.items.singles import Singles, level_singles
+from pldp.questions.items.tables import splits, supports
 from pldp.questions.items.truth import Truth
 from pldp.questions.question import Evidence, Rows
 from pldp.questions.rows import height
@@ -30,6 +34,7 @@ def gates(plan: Items, evidence: Evidence) -> tuple[Gate, ...]:
         *((item_epsilon(plan),) if plan.sensitivity is not None and plan.protocol == "bounded" else ()),
         *((plausible(plan, singles),) if evidence.received is None else ()),
         *((levels_agree(plan, singles),) if plan.combination == "oc+" and len(plan.levels) > 1 else ()),
+        *((lengths_agree(plan, result.supports[0]),) if _declared(plan) and evidence.received is None else ()),
         *((errors_usable(itemsets, ("support", "ci_low", "ci_high"), "support"),) if noisy else ()),
         *((rules_usable(rules),) if noisy and height(rules) else ()),
         items_complete(plan, itemsets),
@@ -38,7 +43,9 @@ def gates(plan: Items, evidence: Evidence) -> tuple[Gate, ...]:
             [result.n_users], [evidence.expected(plan.places)], "All levels together have", evidence.whose
         ),
     )
-    return looked_at if evidence.truth is None else (*looked_at, supports_true(plan, result, evidence.truth))
+    if evidence.truth is None:
+        return looked_at
+    return *looked_at, supports_true(plan, result, evidence.truth), *rules_true(plan, result, evidence.truth)
 
 
 def row_epsilon(plan: Items) -> Gate:
@@ -74,7 +81,7 @@ def plausible(plan: Items, singles: Singles) -> Gate:
         "supports_plausible",
         "No item's support lies further outside 0 … 1 than its noise explains, at any level.",
         [singles.outside()],
-        plan.family / 2,
+        _part(plan),
     )
 
 
@@ -95,8 +102,42 @@ def levels_agree(plan: Items, singles: Singles) -> Gate:
         "levels_agree",
         "The levels estimate the same supports; where they do not, combination: sum needs no agreement.",
         [singles.agree()],
-        plan.family / 2,
+        _part(plan),
     )
+
+
+def lengths_agree(plan: Items, support: Support) -> Gate:
+    """Intervals rest on the declared lengths: reports tell how many rows are at most 0, 1, … items long."""
+    chances = [1.0]
+    below = np.cumsum([share for _, share in plan.row_lengths])
+    for level, counts, n in zip(plan.levels, support.counts, support.n, strict=True):
+        if not isinstance(level.channel, Sampled) or not n:
+            continue
+        sampling = level.channel.items.sampling
+        places = np.arange(sampling.length)
+        number = np.searchsorted([length for length, _ in plan.row_lengths], places, side="right")
+        declared = np.where(number > 0, below[number - 1], 0.0)
+        missing = np.maximum(declared - sampling.short_rows(counts, int(n)), 0)
+        noise = float(sampling.noise_variance(np.array([0.0, 1.0])).max())
+        # Who takes part is chance too.
+        variance = (noise + declared * (1 - np.minimum(declared, 1))) / n
+        chances += bernstein(missing, variance, np.full(places.size, (level.channel.largest(1) + 1) / n)).tolist()
+    worst = min(chances) * (len(chances) - 1)
+    return tails(
+        "lengths_agree",
+        "Rows are no longer than the spec's sampling.lengths declares; where they are, declare longer ones, or none.",
+        [min(1.0, worst)],
+        _part(plan),
+    )
+
+
+def _part(plan: Items) -> float:
+    """Of the false alarms, which the statistical gates share."""
+    return plan.family / (3 if _declared(plan) else 2)
+
+
+def _declared(plan: Items) -> bool:
+    return plan.protocol == "sampling" and plan.lengths is not None
 
 
 def rules_usable(rules: Rows) -> Gate:
@@ -126,27 +167,65 @@ def searched(plan: Items, result: ItemsResult) -> Gate:
 
 
 def supports_true(plan: Items, result: ItemsResult, truth: Truth) -> Gate:
-    """Of every item and of every truly frequent set that was mined: which sets these are does not follow the noise."""
+    """Of every item and of every truly frequent set that was mined: which sets these are does not follow the noise.
+
+    What a support may be understated by is no error; beyond it there is none to explain the rest.
+    """
     probabilities: list[float] = []
     for sets in result.mined.by_length:
         rows = [tuple(row) for row in sets.items.tolist()]
         compared = np.array([len(row) == 1 or row in truth.frequent for row in rows], dtype=np.bool_)
         if not compared.any():
             continue
-        true = np.array([truth.expected[row] for row in rows])
+        true = np.array([truth.supports[row] for row in rows])
+        away = _outside(true - sets.support, np.zeros_like(true), _hidden(plan, result, sets.items.shape[1], true))
         largest = _largest(plan, result, sets.items.shape[1])
         # A standard error without noise is that of open items: they are what they are.
         variance = np.maximum(sets.standard_error**2, 1e-18)
-        by_set = bernstein(sets.support - true, variance, np.full(len(rows), largest))
+        by_set = bernstein(away, variance, np.full(len(rows), largest))
         probabilities += by_set[compared].tolist()
-    whole = plan.protocol != "sampling"
     return tails(
         "supports_true",
-        f"The supports of all items and of the truly frequent sets differ from {'those' if whole else 'what'} "
-        f"{'of all users' if whole else 'sampling can see of them'} by no more than their errors explain.",
+        "The supports of all items and of the truly frequent sets differ from those of all users by no more than their "
+        "errors, and what they may be understated by, explain.",
         probabilities,
         TRUTH_ALPHA,
     )
+
+
+def rules_true(plan: Items, result: ItemsResult, truth: Truth) -> tuple[Gate, ...]:
+    """The same of rules in truly frequent sets: with the true confidence c, support(A ∪ B) − c · support(A) is zero but
+    for noise and for what either is understated by."""
+    probabilities: list[float] = []
+    known = supports(result.mined)
+    for (left, right), numbers in splits(result.mined):
+        whole = tuple(sorted((*left, *right)))
+        if whole not in truth.frequent or not numbers["confidence"] > -np.inf:
+            continue
+        confidence = truth.supports[whole] / truth.supports[left]
+        below = known[left]
+        away = known[whole].support - confidence * below.support
+        # The error of a confidence is that of this difference, over the antecedent's support.
+        variance = max((numbers["standard_error"] * below.support) ** 2, 1e-18)
+        largest = _largest(plan, result, len(whole)) + confidence * _largest(plan, result, len(left))
+        hidden = [_hidden(plan, result, len(side), np.array([truth.supports[side]])) for side in (whole, left)]
+        beyond = _outside(np.array([away]), -hidden[0], confidence * hidden[1])
+        probabilities += bernstein(beyond, np.array([variance]), np.array([largest])).tolist()
+    if not probabilities:
+        return ()
+    sentence = "The confidences of rules in truly frequent sets differ from those of all users by no more than errors."
+    return (tails("rules_true", sentence, probabilities, TRUTH_ALPHA),)
+
+
+def _hidden(plan: Items, result: ItemsResult, length: int, true: Floats) -> Floats:
+    """The most of what is true of sets that the reports cannot see."""
+    rows = overlong(plan, result, length)
+    return np.zeros_like(true) if rows is None else rows.hidden(true)
+
+
+def _outside(distance: Floats, low: Floats, high: Floats) -> Floats:
+    """How far outside low … high."""
+    return distance - np.clip(distance, low, high)
 
 
 def _largest(plan: Items, result: ItemsResult, length: int) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.estimate.distributions import norm
+from pldp.questions.items.chance import frequent_chance
 from pldp.questions.items.index import Index
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.pooling import Weigh, alone, pool
@@ -75,11 +76,36 @@ class EstimatedSets:
     ci_low: Floats
     ci_high: Floats
     probability_frequent: Floats
-    """Chance that the true support reaches the minimum, by the normal law about the estimate."""
+    """Chance that the true support reaches the minimum; at least so much where supports are understated."""
+    reaching: NDArray[np.bool_]
+    """Whether the estimate itself reaches the minimum."""
+    understatement: Floats
+    """The most that supports may be understated by, which `ci_high` has in it."""
+    miss: Floats
+    """How often such an interval fails, of all sets that were looked at."""
 
-    def frequent(self, at_least: float = 0.5) -> NDArray[np.bool_]:
-        """Those more likely frequent than not, by default: the estimate itself reaches the minimum."""
-        return self.probability_frequent >= at_least
+    def frequent(self) -> NDArray[np.bool_]:
+        return self.reaching
+
+    def of(self, chosen: NDArray[np.bool_]) -> EstimatedSets:
+        return EstimatedSets(**{name: value[chosen] for name, value in vars(self).items()})
+
+    def selected(self, kept: NDArray[np.bool_]) -> EstimatedSets:
+        """Those that may be frequent, R of m. Noise lifted some of them here: with intervals that fail αR/m of the time
+        at most α of those that are left fail on average (false coverage rate, Benjamini and Yekutieli 2005)."""
+        sets = self.of(kept)
+        miss = sets.miss * (kept.sum() / kept.size)
+        reach = norm.isf(miss / 2) * sets.standard_error
+        return replace(sets, miss=miss, ci_low=sets.support - reach, ci_high=sets.support + reach)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Of intervals of what is seen, and the most that it understates."""
+
+    low: Floats
+    high: Floats
+    understatement: Floats
 
 
 @dataclass(frozen=True)
@@ -110,7 +136,7 @@ def mine_groups(
     while len(candidates):
         whole = estimate_groups(candidates, count(candidates), indexes, groups, search, weigh)
         kept = whole.support + search.reach * whole.standard_error >= search.minimum
-        sets = EstimatedSets(**{name: value[kept] for name, value in vars(whole).items()})
+        sets = whole.of(kept) if not mined else whole.selected(kept)
         if not kept.any():
             break
         mined.append(sets)
@@ -154,17 +180,22 @@ def moments(items: Itemsets, counts: Counts, index: Index, channel: Responses) -
     return support, (shares * response**2).sum(axis=1) - support
 
 
-def judge(items: Itemsets, counts: Counts, support: Floats, error: Floats, search: Search) -> EstimatedSets:
-    """Interval and probability of being frequent, by the normal law about each estimate."""
-    reach = float(norm.isf((1 - search.confidence) / 2)) * error
-    away = support - search.minimum
-    # Without noise the answer is certain.
-    certain = np.where(away >= 0, 1.0, 0.0)
-    scaled = np.divide(away, error, out=np.zeros_like(away), where=error > 0)
-    probability = np.where(error > 0, norm.cdf(scaled), certain)
-    return EstimatedSets(items, counts, support, error, support - reach, support + reach, probability)
+def judge(
+    items: Itemsets, counts: Counts, support: Floats, error: Floats, search: Search, ends: Ends | None = None
+) -> EstimatedSets:
+    """Interval and probability of being frequent; the interval by the normal law about each estimate unless given."""
+    if ends is None:
+        reach = float(norm.isf((1 - search.confidence) / 2)) * error
+        ends = Ends(support - reach, support + reach, np.zeros_like(support))
+    probability = frequent_chance(support, error, search.minimum)
+    high = ends.high + ends.understatement
+    reaching = support >= search.minimum
+    miss = np.full_like(support, 1 - search.confidence)
+    return EstimatedSets(
+        items, counts, support, error, ends.low, high, probability, reaching, ends.understatement, miss
+    )
 
 
-def frequent_sets(mined: tuple[EstimatedSets, ...], at_least: float = 0.5) -> set[tuple[int, ...]]:
-    """Sets more likely frequent than not, of all lengths, each once and with all its subsets counted before it."""
-    return {tuple(row) for sets in mined for row in sets.items[sets.frequent(at_least)].tolist()}
+def frequent_sets(mined: tuple[EstimatedSets, ...]) -> set[tuple[int, ...]]:
+    """Sets whose estimates reach the minimum, of all lengths, each once and with all its subsets counted before it."""
+    return {tuple(row) for sets in mined for row in sets.items[sets.frequent()].tolist()}

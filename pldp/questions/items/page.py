@@ -55,13 +55,22 @@ def results(page: Published) -> tuple[Section, ...]:
             "dashed and "
             "marked ◦ does not exceed three standard errors and is not reliable. ",
             strong("Frequent"),
-            f" is the chance that the true share reaches {words.percent(minimum)}, each set considered by itself: of "
-            "many sets "
-            "just below, some will pass.",
+            f" is the chance that the true share reaches {words.percent(minimum)}, given the estimate and how rare "
+            "such sets are altogether.",
+            *_lower_bounds(page),
         )
     )
     sections = tuple(_length(page, length, rows, one) for length, rows in lengths.items())
     return (Section("sets", "Values" if one else "Item sets", (intro,), sections), *_rules(page))
+
+
+def _lower_bounds(page: Published) -> tuple[str, ...]:
+    if not any(row.get("understatement") for row in page.rows("itemsets")):
+        return ()
+    return (
+        " Shares that say “at least” are lower bounds but for noise: some users hold more than a report has places for "
+        "and count for less. The upper ends of their intervals allow for the most that this can be.",
+    )
 
 
 def _length(page: Published, length: int, rows: list[Row], one: bool) -> Section:
@@ -71,7 +80,7 @@ def _length(page: Published, length: int, rows: list[Row], one: bool) -> Section
     drawn, top = ordered[:CHARTED], ordered[0]
     bars = tuple(
         Bar(_joined(page, row["items"]), row["support"], row["ci_low"], row["ci_high"],
-            words.percent(row["support"], digits), row["support"] > RELIABLE * row["standard_error"])
+            _support(row, digits), row["support"] > RELIABLE * row["standard_error"])
         for row in drawn
     )  # fmt: skip
     frequent = sum(row["probability_frequent"] >= 0.5 for row in rows)
@@ -88,7 +97,7 @@ def _length(page: Published, length: int, rows: list[Row], one: bool) -> Section
     lines = tuple(
         (
             (_joined(page, row["items"]),),
-            (words.percent(row["support"], digits),),
+            (_support(row, digits),),
             (words.percent(row["standard_error"], digits),),
             (f"{words.percent(row['ci_low'], digits)} to {words.percent(row['ci_high'], digits)}",),
             (words.percent(row["probability_frequent"], 0),),
@@ -99,6 +108,12 @@ def _length(page: Published, length: int, rows: list[Row], one: bool) -> Section
     titles = ("value" if one else "items", "support", "standard error", "interval", "frequent")
     table = figure_table(f"Numbers: {title.lower()}{shortened}", tuple(Column((each,)) for each in titles), lines)
     return Section(f"length-{length}", title, (Figure((caption,), chart, (table,)),))
+
+
+def _support(row: Row, digits: int) -> str:
+    """A lower bound is named so."""
+    least = "at least " if row.get("understatement") else ""
+    return least + words.percent(row["support"], digits)
 
 
 def _rules(page: Published) -> tuple[Section, ...]:

@@ -14,6 +14,8 @@ from pldp.channels.protocol import Counts
 from pldp.estimate.simulate import whole_counts
 from pldp.questions.items.levels import item_promises, level_budgets
 from pldp.questions.items.mining import Search
+from pldp.questions.items.padding import Lengths, held_sets_at_most
+from pldp.questions.items.padding import within as within_items
 from pldp.questions.items.rowchannels import Bits, OneValue
 from pldp.questions.items.sampledrows import Sampled
 from pldp.spec.fields import Frozen, Ratio
@@ -66,6 +68,10 @@ class ItemsPlan(Frozen):
     """From the strictest to the weakest."""
     default: str
     combination: Literal["oc+", "sum"]
+    dependence: float | None = 1.0
+    """Γ, how far choices of levels may depend on items; None where it is unknown."""
+    lengths: Lengths | None = None
+    """Of rows, as the spec declares them; None where it says nothing."""
     minimum_support: float
     length: int
     """Of the longest sets that are looked for: as asked, or less where the noise would drown longer ones."""
@@ -96,6 +102,46 @@ class ItemsPlan(Frozen):
     def needs_independence(self) -> bool:
         """Whether estimates are unbiased only if levels are chosen independently of the items."""
         return len(self.levels) > 1 and self.combination == "oc+"
+
+    @property
+    def covered(self) -> str:
+        """How far levels may be chosen by what people hold, in a sentence; empty where there is nothing to choose."""
+        if len(self.levels) == 1:
+            return ""
+        if self.combination == "sum":
+            return "intervals hold however the choice of a level depends on what a user holds"
+        return (
+            "intervals hold if levels are chosen independently of the items: whoever holds an item is as likely as "
+            "anybody to choose any level, which is declared and not proven"
+        )
+
+    @property
+    def row_limits(self) -> str:
+        """What sampled rows may hold, in a sentence; empty where none can hold more."""
+        channel = self.levels[0].channel
+        if not isinstance(channel, Sampled):
+            return ""
+        few = [] if channel.items.length >= self.row_lengths[-1][0] else [f"{channel.items.length} items"]
+        if channel.sets is not None and channel.sets.length < self.held_sets[-1][0]:
+            few.append(f"{channel.sets.length} of the sets asked about")
+        if not few:
+            return ""
+        known = "the declared lengths of rows and by their reports" if self.lengths else "their reports"
+        return (
+            f"users who hold more than {' or '.join(few)} count for less: such supports are lower bounds, at "
+            f"least so much, and intervals hold with what is understated at most, by {known}"
+        )
+
+    @property
+    def row_lengths(self) -> Lengths:
+        """How many items rows may hold: as declared, or any of them."""
+        return within_items(self.lengths, len(self.items))
+
+    @property
+    def held_sets(self) -> Lengths:
+        """How many candidate sets rows may hold, whichever the candidates will be."""
+        asked = [(size, self.candidates) for size in range(2, max(self.length, 2) + 1)]
+        return within_items(held_sets_at_most(self.row_lengths, asked), self.candidates)
 
     def promises(self, level: ItemLevel) -> tuple[Fraction, ...] | None:
         """The most that the exact ε of each item may be at a level; None where sensitivity promises nothing.

@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts
+from pldp.estimate.distributions import norm
+from pldp.questions.items.padding import Overlong
 from pldp.questions.items.plan import ItemsPlan
 from pldp.questions.items.pooling import pool, weigher
+from pldp.questions.items.rowchannels import Sampled
+from pldp.questions.items.sampling import SetSampling
 from pldp.questions.items.transactions import Itemsets
 
 
@@ -20,13 +24,58 @@ class Expected:
     length: int
     standard_error: float
     worst: float
+    understatement: float | None
+    """The most that declared lengths of rows allow; None where none are declared, and reports alone will tell."""
 
 
 def predicted_errors(plan: ItemsPlan) -> tuple[Expected, ...]:
     return tuple(
-        Expected(length, typical_error(plan, length), _error(plan, _noisiest(plan, length)[None]))
+        Expected(
+            length,
+            typical_error(plan, length),
+            _error(plan, _noisiest(plan, length)[None]),
+            understatement(plan, length),
+        )
         for length in range(1, plan.length + 1)
     )
+
+
+def understatement(plan: ItemsPlan, length: int) -> float | None:
+    """Of a set at the minimum support, at the upper end of its interval, by the declared lengths alone."""
+    channel = plan.levels[0].channel
+    if not isinstance(channel, Sampled):
+        return 0.0
+    if plan.lengths is None:
+        return None
+    lengths, phase = plan.row_lengths, channel.items
+    if length > 1 and channel.sets is not None:
+        lengths, phase = plan.held_sets, channel.sets
+    end = plan.minimum_support + _reach(plan) * typical_error(plan, length)
+    return float(Overlong.of(lengths, phase.length).understated(np.array([end]))[0])
+
+
+def one_place_error(plan: ItemsPlan, length: int) -> float:
+    """The standard error that a single place would have had: what the others cost."""
+    sizes = group_sizes(plan, plan.expected_sizes(), length)
+    there = np.flatnonzero(sizes > 0)
+    n, support = sizes[there], plan.minimum_support
+    asked = [plan.levels[level].channel for level in there]
+    phases = [channel.asked[length > 1] for channel in asked if isinstance(channel, Sampled)]
+    budgets = [plan.levels[level].budget for level in there]
+    alone = [SetSampling.for_budget(one.n_values, 1, budget) for one, budget in zip(phases, budgets, strict=True)]
+    noise = np.array([[float(one.noise_variance(np.array([support]))[0]) for one in alone]])
+    weights = weigher(plan.combination, alone, n, support)(np.zeros((1, 1), dtype=np.int32))
+    _, error = pool(np.full_like(noise, support), noise, n, weights, plan.expected_users, population=plan.population)
+    return float(error[0])
+
+
+def beyond_error(plan: ItemsPlan, length: int) -> float:
+    """What the understatement adds to an interval, as if it were a standard error."""
+    return (understatement(plan, length) or 0.0) / (2 * _reach(plan))
+
+
+def _reach(plan: ItemsPlan) -> float:
+    return float(norm.isf((1 - plan.confidence) / 2))
 
 
 def typical_error(plan: ItemsPlan, length: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pldp.questions.items.prove import phase_epsilon, value_matrix
 from pldp.questions.items.reports import write_candidates
 from pldp.questions.items.rowchannels import Bits, OneValue
 from pldp.questions.items.sampledrows import Phase
+from pldp.questions.items.transactions import Itemsets
 from pldp.questions.question import Sheet, offsets
 
 if TYPE_CHECKING:
@@ -120,10 +122,11 @@ def _sampled(
     """
     sampling = asked.sampling
     protocol, length, n_items = sampling.protocol, asked.length, len(plan.items)
-    pairs = [[2 * i, 2 * i + 1] for i in range(min(asked.n_values, n_items // 2))]
-    held = min(len(pairs) if phase else n_items, length)
-    row = list(range(2 * held if phase else held))
-    adapted = write_candidates([np.array(pairs, dtype=np.int32)]) if phase else None
+    row = list(range(min(n_items, length)))
+    held, adapted = len(row), None
+    if phase:
+        row, sets = _sets(n_items, min(asked.n_values, length))
+        held, adapted = sum(len(level) for level in sets), write_candidates(sets)
     sized, around = (
         [support_law(protocol, phase_epsilon(asked, one * factor)) for factor in (1 - OFF, 1, 1 + OFF)]
         for one in (max(budget, FROM), budget)
@@ -147,6 +150,19 @@ def _sampled(
         (counts, n * chance, n * chance * (1 - chance), 1.0, 0.0),
     ]
     return Trial.of(f"sampled {'sets' if phase else 'items'}, {sheet.choice}", budget, n, sums)
+
+
+def _sets(n_items: int, wanted: int) -> tuple[list[int], list[Itemsets]]:
+    """So many candidate sets, or all there are, of as few items as make them; whoever holds these holds every set."""
+    size = min(2, n_items)
+    while size < n_items and (1 << size) - size - 1 < wanted:
+        size += 1
+    row = list(range(size))
+    sets: list[Itemsets] = []
+    for length in range(2, size + 1):
+        level = list(islice(combinations(row, length), wanted - sum(len(each) for each in sets)))
+        sets += [np.array(level, dtype=np.int32)] if level else []
+    return row, sets
 
 
 def _supported(law: SupportLaw, held: int, length: int) -> tuple[float, float]:

@@ -6,12 +6,23 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+
+from pldp.estimate.simulate import whole_counts
 from pldp.questions.items.allocation import RowWish, bounded_items, split_capped, split_proportional, symmetric_items
 from pldp.questions.items.bounded import Wish, bounded_channel
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.levels import level_budgets
+from pldp.questions.items.padding import (
+    UNDECLARED_PADDING,
+    Lengths,
+    Outlook,
+    choose_padding,
+    held_sets_at_most,
+    within,
+)
 from pldp.questions.items.plan import ItemLevel, Origin
-from pldp.questions.items.predict import telling_length, typical_error
+from pldp.questions.items.predict import beyond_error, telling_length, typical_error
 from pldp.questions.items.question import Items
 from pldp.questions.items.rowchannels import Bits, OneValue
 from pldp.questions.items.sampledrows import Phase, Sampled
@@ -36,8 +47,8 @@ def make_plan(spec: ItemsSpec, items: tuple[str, ...], sensitivity: tuple[int, .
     for protocol in ("bounded", "sampling"):
         try:
             plan = _plan(spec, items, None, protocol, "")
-            # By single items, where both are unbiased: sampled sets are candidates only, and long rows understate them.
-            plans.append((typical_error(plan, 1), plan))
+            # By single items: sampled sets are candidates only.
+            plans.append((typical_error(plan, 1) + beyond_error(plan, 1), plan))
         except ValueError as error:
             refused = str(error)  # no signal
     if not plans:
@@ -73,6 +84,7 @@ def _plan(
     stated = spec.expected.levels
     shares = [Fraction(1, len(ordered)) if stated is None else stated.get(name, Fraction(0)) for name, _ in ordered]
     asked = spec.sensitivity
+    paddings = _paddings(spec, len(items), shares) if protocol == "sampling" else (1, 1)
     plan = Items(
         items=items,
         holds=spec.holds,
@@ -89,12 +101,14 @@ def _plan(
                 level=name,
                 budget=spec.budget.total * share,
                 bound=spec.bound * share,
-                channel=_channel(spec, items, sensitivity, protocol, spec.budget.total * share),
+                channel=_channel(spec, items, sensitivity, protocol, spec.budget.total * share, paddings),
             )
             for name, share in ordered
         ),
         default=spec.levels.default,
-        combination=spec.combination,
+        combination=spec.method,
+        dependence=spec.levels.gamma,
+        lengths=declared_lengths(spec),
         minimum_support=spec.itemsets.minimum_support,
         length=min(spec.itemsets.length, len(items)),
         asked_length=spec.itemsets.length,
@@ -110,15 +124,20 @@ def _plan(
 
 
 def _channel(
-    spec: ItemsSpec, items: tuple[str, ...], sensitivity: tuple[int, ...] | None, protocol: Chosen, total: Fraction
+    spec: ItemsSpec,
+    items: tuple[str, ...],
+    sensitivity: tuple[int, ...] | None,
+    protocol: Chosen,
+    total: Fraction,
+    paddings: tuple[int, int],
 ) -> Bits | OneValue | Sampled:
     weights = tuple(1.0 if spec.weights is None else spec.weights[item] for item in items)
     n_levels = 2 if spec.sensitivity is None else spec.sensitivity.of
     if protocol == "sampling":
         sets = None
         if spec.itemsets.length > 1:
-            sets = _phase(SetSampling.for_budget(spec.sampling.candidates, spec.sampling.sets_padding, total))
-        return Sampled(items=_phase(SetSampling.for_budget(len(items), spec.sampling.padding, total)), sets=sets)
+            sets = _phase(SetSampling.for_budget(spec.sampling.candidates, paddings[1], total))
+        return Sampled(items=_phase(SetSampling.for_budget(len(items), paddings[0], total)), sets=sets)
     if spec.holds == "one":
         if protocol == "aprr":
             value = ValueChannel.aprr(sensitivity or (), n_levels, total)
@@ -137,6 +156,45 @@ def _channel(
     else:
         bits = symmetric_items(split_capped(total, sensitivity, n_levels, weights), total)
     return Bits(keep_zero=bits.keep_zero, keep_one=bits.keep_one)
+
+
+def declared_lengths(spec: ItemsSpec) -> Lengths | None:
+    declared = spec.sampling.lengths
+    return None if declared is None else tuple((length, float(declared[length])) for length in sorted(declared))
+
+
+def _paddings(spec: ItemsSpec, n_items: int, shares: list[Fraction]) -> tuple[int, int]:
+    """Places of a row, and of the candidate sets that it holds: as stated, or where intervals are shortest.
+
+    Of undeclared lengths every candidate set has a place, and a row a moderate number: intervals hold by what reports
+    tell of longer rows.
+    """
+    asked, lengths = spec.sampling, declared_lengths(spec)
+    ordered = sorted(spec.levels.choices.values())
+    n = whole_counts(np.array([float(share) for share in shares]), spec.expected.users)
+    halves = (n, n) if spec.itemsets.length == 1 else (n - n // 2, n // 2)
+    outlooks = [
+        Outlook(
+            tuple(spec.budget.total * share for share in ordered),
+            half,
+            spec.expected.users,
+            spec.method,
+            spec.itemsets.minimum_support,
+            spec.intervals.confidence,
+        )
+        for half in halves
+    ]
+    if lengths is None:
+        return asked.padding or min(n_items, UNDECLARED_PADDING), asked.sets_padding or asked.candidates
+    rows = within(lengths, n_items)
+    # Candidates may all be of one length: as many as any length may have bound what a row holds.
+    longest = min(spec.itemsets.length, n_items)
+    sets = held_sets_at_most(rows, [(size, asked.candidates) for size in range(2, longest + 1)])
+    sets = within(sets, asked.candidates)
+    padding = asked.padding or choose_padding(rows, lambda one: outlooks[0].half_length(n_items, one, rows))
+    return padding, asked.sets_padding or choose_padding(
+        sets, lambda one: outlooks[1].half_length(asked.candidates, one, sets)
+    )
 
 
 def _phase(sampling: SetSampling) -> Phase:

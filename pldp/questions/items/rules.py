@@ -63,12 +63,20 @@ def rules_of_groups(
             index.add(sets.items, counts)
         wanted = sets.frequent()
         if sets.items.shape[1] > 1 and wanted.any():
-            out.append(_split(sets.items[wanted], sets.count[wanted], indexes, groups, search, weigh))
+            # Of the sets that were looked at only these have rules: as in `EstimatedSets.selected`.
+            miss = float(sets.miss[0]) * wanted.mean()
+            out.append(_split(sets.items[wanted], sets.count[wanted], indexes, groups, search, weigh, miss))
     return tuple(out)
 
 
 def _split(
-    items: Itemsets, counts: Counts, indexes: Sequence[Index], groups: Sequence[Group], search: Search, weigh: Weigh
+    items: Itemsets,
+    counts: Counts,
+    indexes: Sequence[Index],
+    groups: Sequence[Group],
+    search: Search,
+    weigh: Weigh,
+    miss: float,
 ) -> Rules:
     m = items.shape[1]
     whole = (1 << m) - 1
@@ -88,7 +96,7 @@ def _split(
             parts.append((part, np.full(len(part), mask), union.support, confidence, error))
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     confidence, error = columns[3], columns[4]
-    reach = float(norm.isf((1 - search.confidence) / 2)) * error
+    reach = float(norm.isf(miss / 2)) * error
     return Rules(columns[0], columns[1], columns[2], confidence, error, confidence - reach, confidence + reach)
 
 

@@ -10,11 +10,15 @@ import numpy as np
 from pldp.channels.protocol import Counts
 from pldp.estimate.distributions import norm
 from pldp.questions.items.levels import Floats
-from pldp.questions.items.mining import EstimatedSets, Search, judge
+from pldp.questions.items.mining import Ends, EstimatedSets, Search, judge
+from pldp.questions.items.padding import Lengths, Overlong
 from pldp.questions.items.pooling import pool, weigher
 from pldp.questions.items.rules import RELIABLE
 from pldp.questions.items.sampling import SetSampling, likely_items, likely_sets
 from pldp.questions.items.transactions import Itemsets
+
+SURE = 3.0
+"""Standard errors by which more rows may be longer than the reports say; beyond it, one time in 700."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,24 +42,71 @@ class Half:
 
 
 def judge_half(
-    half: Half, sets: Sequence[Itemsets], n_users: int, search: Search, method: str
+    half: Half, sets: Sequence[Itemsets], n_users: int, search: Search, method: str, lengths: Lengths
 ) -> tuple[EstimatedSets, ...]:
-    """Every set that was asked about, by length. Supports are those of all users of the release."""
+    """Every set that was asked about, by length. Supports are those of all users of the release.
+
+    `lengths` bound how many of what was asked about a row may hold.
+    """
     total = sum(len(level) for level in sets)
     support, noise = np.empty((total, half.n.size)), np.empty((total, half.n.size))
     for column, (sampling, counts, n) in enumerate(zip(half.samplings, half.counts, half.n, strict=True)):
         estimated, _ = sampling.estimate(counts, int(n))
         support[:, column] = estimated[:total]
         noise[:, column] = sampling.noise_variance(np.clip(estimated[:total], 0, 1))
-    weights = np.tile(half.weights(method, search.minimum), (total, 1))
+    own = half.weights(method, search.minimum)
+    weights = np.tile(own, (total, 1))
+    overlong = Overlong.of(lengths, half.samplings[0].length, longer_rows(half, own, n_users))
+    noise += overlong.spread
     together, error = pool(support, noise, half.n, weights, n_users, population=search.population)
+    low, high = score_interval(half, own, together, n_users, search, overlong.spread)
+    beyond = overlong.understated(high)
     raw = half.counts[:, :total].T
     out, start = [], 0
     for level in sets:
         part = slice(start, start + len(level))
-        out.append(judge(level, raw[part], together[part], error[part], search))
+        ends = Ends(low[part], high[part], beyond[part])
+        out.append(judge(level, raw[part], together[part], error[part], search, ends))
         start += len(level)
     return tuple(out)
+
+
+def score_interval(
+    half: Half, weights: Floats, support: Floats, n_users: int, search: Search, more: float = 0.0
+) -> tuple[Floats, Floats]:
+    """All f with (f̂ − f)² ≤ z² V(f): the noise is that of the support in question, not of the estimate; `more` is what
+    longer rows add to a report's.
+
+    V(f) = a + b f − c f², since noise is linear in f and people differ by f(1 − f): the ends solve a quadratic.
+    """
+    none, all_of_them = (
+        np.array([float(each.noise_variance(np.array([at]))[0]) for each in half.samplings]) for at in (0.0, 1.0)
+    )
+    parts = weights**2 / half.n
+    spread = max(float(parts.sum()) - 1 / n_users, 0.0) * n_users / max(n_users - 1, 1)
+    spread += search.population / n_users
+    a, b = float(parts @ (none + more)), float(parts @ (all_of_them - none)) + spread
+    z2 = float(norm.isf((1 - search.confidence) / 2)) ** 2
+    middle, lead = support + z2 * b / 2, 1 + z2 * spread
+    # Far below zero no support explains the estimate: its own noise, that of nobody, is left.
+    root = np.sqrt(np.maximum(middle**2 - lead * (support**2 - z2 * a), 0))
+    low, high = (middle - root) / lead, (middle + root) / lead
+    outside = (support < low) | (support > high)
+    reach = np.sqrt(z2 * a)
+    return np.where(outside, support - reach, low), np.where(outside, support + reach, high)
+
+
+def longer_rows(half: Half, weights: Floats, n_users: int) -> float:
+    """The most people, by the last dummy's reports and `SURE` errors, whose rows fill every place or more."""
+    short = [
+        float(sampling.short_rows(counts, int(n))[-1])
+        for sampling, counts, n in zip(half.samplings, half.counts, half.n, strict=True)
+    ]
+    noise = [
+        float(each.noise_variance(np.clip([one], 0, 1))[0]) for each, one in zip(half.samplings, short, strict=True)
+    ]
+    share, error = pool(np.array([short]), np.array([noise]), half.n, weights[None], n_users)
+    return float(np.clip(1 - share[0] + SURE * error[0], 0, 1))
 
 
 def likely(singles: EstimatedSets, most: int, search: Search) -> list[Itemsets]:
@@ -80,44 +131,59 @@ class SampledRule:
 def sampled_rules(
     mined: Sequence[EstimatedSets], sets: Half | None, n_users: int, search: Search, method: str
 ) -> tuple[SampledRule, ...]:
-    """Every split of every frequent set whose antecedent was asked about too and is clear of zero.
+    """Every split of every set that reaches the minimum whose antecedent was asked about too and is clear of zero.
 
-    Var(conf) = [Var U + conf² Var A − 2 conf Cov(U, A)] / A² to first order. Items and sets come from different users,
-    whose supports are tied only by being parts of the same n: Cov = −S_UA / n.
+    Var(U − conf·A) = Var U + conf² Var A − 2 conf Cov(U, A). Items and sets come from different users, whose supports
+    are tied only by being parts of the same n: Cov = −S_UA / n. Only R of the m sets asked about have rules, so that
+    they have intervals of level 1 − αR/m: of all that are shown, at most α then fail on average (Benjamini, Yekutieli).
     """
     if sets is None:
         return ()
     known = {
-        tuple(row): (float(support), float(error))
+        tuple(row): _Side(float(support), float(error), float(under))
         for level in mined
-        for row, support, error in zip(level.items.tolist(), level.support, level.standard_error, strict=True)
+        for row, support, error, under in zip(
+            level.items.tolist(), level.support, level.standard_error, level.understatement, strict=True
+        )
     }
-    weights, reach = sets.weights(method, search.minimum), float(norm.isf((1 - search.confidence) / 2))
+    longer = [level for level in mined if level.items.shape[1] > 1]
+    shown, asked = sum(int(level.frequent().sum()) for level in longer), sum(len(level.items) for level in longer)
+    weights = sets.weights(method, search.minimum)
+    z = float(norm.isf((1 - search.confidence) / 2 * shown / max(asked, 1))) if shown else 0.0
     out = []
-    for level in mined:
-        for row in level.items[level.frequent()].tolist() if level.items.shape[1] > 1 else ():
-            whole, (support, error) = tuple(row), known[tuple(row)]
+    for level in longer:
+        for row in level.items[level.frequent()].tolist():
+            whole, union = tuple(row), known[tuple(row)]
             for mask in range(1, (1 << len(row)) - 1):
                 left = tuple(item for place, item in enumerate(row) if mask >> place & 1)
-                below, below_error = known.get(left, (0.0, 0.0))
-                if below <= RELIABLE * below_error or below <= 0:
+                below = known.get(left)
+                if below is None or below.support <= max(RELIABLE, z) * below.error or below.support <= 0:
                     continue
-                tie = _covariance(sets, weights, support, below, n_users, together=len(left) > 1)
-                confidence = support / below
-                variance = error**2 + confidence**2 * below_error**2 - 2 * confidence * tie
-                deviation = float(np.sqrt(max(variance, 0))) / below
-                out.append(
-                    SampledRule(
-                        left,
-                        tuple(item for item in whole if item not in left),
-                        support,
-                        confidence,
-                        deviation,
-                        confidence - reach * deviation,
-                        confidence + reach * deviation,
-                    )
-                )
+                tie = _covariance(sets, weights, union.support, below.support, n_users, together=len(left) > 1)
+                right = tuple(item for item in whole if item not in left)
+                out.append(SampledRule(left, right, union.support, *_confidence(union, below, tie, z)))
     return tuple(out)
+
+
+@dataclass(frozen=True)
+class _Side:
+    support: float
+    error: float
+    understatement: float
+
+
+def _confidence(union: _Side, below: _Side, tie: float, z: float) -> tuple[float, float, float, float]:
+    """Confidence, its error, and the ends of its interval: all c with (U − cA)² ≤ z² Var(U − cA) (Fieller), widened by
+    what the supports of the set and of the antecedent may be understated by."""
+    confidence = union.support / below.support
+    variance = union.error**2 + confidence**2 * below.error**2 - 2 * confidence * tie
+    error = float(np.sqrt(max(variance, 0))) / below.support
+    lead = below.support**2 - (z * below.error) ** 2
+    middle = union.support * below.support - z**2 * tie
+    root = float(np.sqrt(max(middle**2 - lead * (union.support**2 - (z * union.error) ** 2), 0)))
+    low, high = (middle - root) / lead, (middle + root) / lead
+    shrunk = below.support / (below.support + below.understatement) if low > 0 else 1.0
+    return confidence, error, low * shrunk, high + union.understatement / below.support
 
 
 def _covariance(half: Half, weights: Floats, whole: float, left: float, n_users: int, *, together: bool) -> float:

@@ -106,6 +106,10 @@ class SetSampling:
         """As `ItemChannels.expected_noise`: all sets are alike."""
         return np.full(len(items), float(self.noise_variance(np.array([support]))[0]))
 
+    def short_rows(self, counts: Counts, n_rows: int) -> Floats:
+        """Unbiased shares of rows of at most 0, 1, …, length − 1 items: dummy i stands in a row of at most i."""
+        return self.length * self.protocol.estimate(counts, n_rows)[self.n_items :]
+
     def estimate(self, counts: Counts, n_rows: int) -> tuple[Floats, Floats]:
         """Supports of the items, unbiased for sets of at most `length`, and their standard errors."""
         if n_rows < 1:

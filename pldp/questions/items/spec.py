@@ -9,11 +9,11 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from pldp.errors import BrokenRule, quoted
 from pldp.page.wording import Description, Label, Labels, Wording, check_labels
-from pldp.questions.items.mining import MOST_LENGTH
+from pldp.questions.items.sections import Choices, Itemsets, RowBudget, Sampling
 from pldp.questions.items.sensitivity import Scores, Sensitivity
 from pldp.spec.columns import check_roles
-from pldp.spec.fields import Model, Name, Text, Value, Whole
-from pldp.spec.levels import Expected, Shares, Spend, check_choices, check_shares, strictest
+from pldp.spec.fields import Model, Name, Text, Value
+from pldp.spec.levels import Expected, check_shares
 from pldp.spec.release import Gates, Intervals, Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
@@ -48,50 +48,6 @@ class Participants(Table):
     level: Text | None = None
 
 
-class RowBudget(Model):
-    """`total` is what a protocol is given for a user's whole row; `bound` the most that its exact ε may be.
-
-    They differ only for aprr as published, which promises less than it spends.
-    """
-
-    total: Spend
-    bound: Spend | None = None
-
-
-class Choices(Model):
-    """What a user may choose: shares of the budget. `missing` is the level of whoever states none."""
-
-    choices: Shares
-    missing: Name | None = None
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        check_choices(self.choices, self.missing)
-        return self
-
-    @property
-    def default(self) -> str:
-        return self.missing or strictest(self.choices)
-
-
-class Itemsets(Model):
-    """What is looked for: sets that so many users hold whole, and rules of at least so much confidence."""
-
-    minimum_support: Annotated[float, Field(gt=0, le=1)]
-    length: Annotated[Whole, Field(ge=1, le=MOST_LENGTH)] = 3
-    reach: Annotated[float, Field(ge=0, le=10)] = 2.0
-    minimum_confidence: Annotated[float, Field(ge=0, le=1)] = 0.0
-
-
-class Sampling(Model):
-    """Large universes: a user reports one of `padding` places of the own row, or, of the candidate sets that the own
-    row holds, one of `sets_padding`."""
-
-    padding: Annotated[Whole, Field(ge=1, le=1000)] = 8
-    candidates: Annotated[Whole, Field(ge=1, le=2000)] = 64
-    sets_padding: Annotated[Whole, Field(ge=1, le=1000)] = 4
-
-
 def _shape(value: Any) -> str:
     return "file" if isinstance(value, dict | Model) else "list"
 
@@ -123,7 +79,7 @@ class ItemsSpec(Model):
     users: Participants | None = None
     itemsets: Itemsets
     sampling: Sampling = Sampling()
-    combination: Literal["oc+", "sum"] = "oc+"
+    combination: Literal["oc+", "sum"] | None = None
     expected: Expected = Expected()
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
@@ -160,6 +116,11 @@ class ItemsSpec(Model):
     @property
     def bound(self) -> Fraction:
         return self.budget.bound or self.budget.total
+
+    @property
+    def method(self) -> Literal["oc+", "sum"]:
+        """How levels are pooled: by their precision only where nobody's choice depends on what they hold."""
+        return self.combination or ("oc+" if self.levels.gamma == 1 else "sum")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -203,6 +164,14 @@ class ItemsSpec(Model):
         if len(choices) > 1 and not placed:
             raise BrokenRule(
                 "several choices need source.level or users.level (the column they stand in)", field="levels"
+            )
+        if self.combination == "oc+" and self.levels.gamma != 1:
+            raise BrokenRule(
+                "must be left out, which takes sum and assumes nothing, unless levels.dependence is 1: oc+ weighs "
+                "levels by their precision, and its intervals hold only where users choose independently of what they "
+                "hold",
+                field="combination",
+                value="oc+",
             )
         check_shares("expected.levels", self.expected.levels, choices)
         rows = self.source

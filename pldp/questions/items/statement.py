@@ -37,7 +37,8 @@ def items_statement(plan: ItemsPlan) -> dict[str, Any]:
             *(["which candidate sets were asked about: they follow from the first half's reports"] * (plan.phases > 1)),
         ],
         "assumptions": [
-            *["levels are chosen independently of the items"] * plan.needs_independence,
+            *([plan.covered] if plan.covered else []),
+            *([plan.row_limits] if plan.row_limits else []),
         ],
     }
 

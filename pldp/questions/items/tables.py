@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pldp.questions.rows import stacked
 if TYPE_CHECKING:
     from pldp.questions.items.question import Items
 
-_SUPPORT = ("support", "standard_error", "ci_low", "ci_high", "probability_frequent")
+_SUPPORT = ("support", "standard_error", "ci_low", "ci_high", "probability_frequent", "understatement")
 _CONFIDENCE = ("support", "confidence", "standard_error", "ci_low", "ci_high")
 
 Sides = tuple[tuple[int, ...], tuple[int, ...]]
@@ -48,25 +48,25 @@ def rule_rows(plan: Items, mined: Mined) -> Rows:
 
     The lift, confidence over the consequent's support, is null where that support is not clear of zero.
     """
-    known = _supports(mined)
+    known = supports(mined)
     rows: list[dict[str, Any]] = []
-    for (left, right), numbers in _splits(mined):
+    for (left, right), numbers in splits(mined):
         if not numbers["confidence"] >= plan.minimum_confidence:  # nor where there is none
             continue
-        support, error = known.get(right, (0.0, 1.0))
+        own = known.get(right)
         rows.append(
             {
                 "antecedent": [plan.items[item] for item in left],
                 "consequent": [plan.items[item] for item in right],
                 **numbers,
-                "lift": numbers["confidence"] / support if support > RELIABLE * error else None,
+                "lift": None if own is None or not own.reliable else numbers["confidence"] / own.support,
             }
         )
     rows.sort(key=lambda row: (-row["confidence"], -row["support"]))
     return {name: [row[name] for row in rows] for name in ("antecedent", "consequent", *_CONFIDENCE, "lift")}
 
 
-def _splits(mined: Mined) -> Iterator[tuple[Sides, dict[str, float]]]:
+def splits(mined: Mined) -> Iterator[tuple[Sides, dict[str, float]]]:
     for rules in mined.rules:
         if isinstance(rules, Rules):
             columns = [getattr(rules, column).tolist() for column in _CONFIDENCE]
@@ -77,13 +77,22 @@ def _splits(mined: Mined) -> Iterator[tuple[Sides, dict[str, float]]]:
             yield (rules.antecedent, rules.consequent), numbers
 
 
-def _supports(mined: Mined) -> dict[tuple[int, ...], tuple[float, float]]:
+class Held(NamedTuple):
+    """The estimated support of a set."""
+
+    support: float
+    standard_error: float
+
+    @property
+    def reliable(self) -> bool:
+        return self.support > RELIABLE * self.standard_error
+
+
+def supports(mined: Mined) -> dict[tuple[int, ...], Held]:
     return {
-        tuple(row): (support, error)
+        tuple(row): Held(*numbers)
         for sets in mined.by_length
-        for row, support, error in zip(
-            sets.items.tolist(), sets.support.tolist(), sets.standard_error.tolist(), strict=True
-        )
+        for row, *numbers in zip(sets.items.tolist(), sets.support.tolist(), sets.standard_error.tolist(), strict=True)
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,8 +33,14 @@ class Truth:
 
     supports: dict[tuple[int, ...], float]
     expected: dict[tuple[int, ...], float]
-    """What estimates are unbiased for: less, where users were sampled and hold more than the padding."""
+    """What estimates are unbiased for: less, where users were sampled and hold more than the padding. It explains an
+    estimate, and judges nothing: intervals and gates are held to `supports`."""
     frequent: frozenset[tuple[int, ...]]
+
+    def confidence(self, left: Iterable[int], right: Iterable[int]) -> float | None:
+        """Of a rule; None where nobody holds its antecedent."""
+        below = self.supports[tuple(sorted(left))]
+        return self.supports[tuple(sorted((*left, *right)))] / below if below > 0 else None
 
 
 def true_supports(plan: Items, people: Partitions, result: ItemsResult) -> Truth:

@@ -14,6 +14,7 @@ are a sample of all (docs/numeric.md derives them; tests/pldp/questions/numbers/
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -111,9 +111,7 @@ def covered(plan: Numbers) -> str:
     if len(plan.levels) == 1 and not plan.told:
         return ""
     if plan.recipe.dependence != 1:
-        return (
-            "intervals of means and quantiles hold however choices of a level, or of what matters, depend on values"
-        )
+        return "intervals of means and quantiles hold however choices of a level, or of what matters, depend on values"
     return (
         "intervals of means and quantiles hold if people choose levels, and what matters to them, without regard to "
         "their values, which is declared; for means it is tested too"

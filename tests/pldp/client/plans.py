@@ -74,7 +74,7 @@ def items(protocol: str = "bounded", holds: str = "many", length: int = 1, **mor
         "holds": holds,
         "protocol": protocol,
         "budget": {"total": 3},
-        "levels": {"choices": {"high": "1/2", "low": 1}},
+        "levels": {"dependence": 1, "choices": {"high": "1/2", "low": 1}},
         "itemsets": {"minimum_support": 0.1, "length": length},
     }
     spec = ItemsSpec.model_validate(content | more)

@@ -322,6 +322,17 @@ class TestItems:
         assert [(bar.label, bar.figure) for bar in single.bars] == [("milk", "40.0 %"), ("Bread, any", "20.0 %")]
         assert [bar.label for bar in pair.bars] == ["Bread, any + milk"]
 
+    def test_a_lower_bound_is_named_so(self) -> None:
+        """Supports that longer rows may understate; results of earlier versions say nothing of it."""
+        page = items()
+        rows = [{**row, "understatement": 0.01 if row["length"] == 2 else 0.0} for row in page.rows("itemsets")]
+        marked = replace(page, tables={**page.tables, "itemsets": rows})
+        single, pair = parts(marked, Bars)
+        assert pair.bars[0].figure == "at least 5.0 %"
+        assert [bar.figure for bar in single.bars] == ["40.0 %", "20.0 %"]
+        assert sum("lower bounds" in said for said in parts(marked, str)) == 1
+        assert not any("lower bounds" in said for said in parts(page, str))
+
     def test_a_support_below_three_errors_is_not_reliable(self) -> None:
         single, pair = parts(items(), Bars)
         assert [bar.reliable for bar in (*single.bars, *pair.bars)] == [True, True, False]

@@ -60,7 +60,7 @@ def histograms(**more: Any) -> Published:
             {"name": "both", "kind": "crosstab", "of": ["age", "region"]},
         ],
         "budget": {"total": "3"},
-        "levels": {"choices": {"high": "1/2", "low": "1"}},
+        "levels": {"choices": {"high": "1/2", "low": "1"}, "dependence": "1"},
     }
     attributes = [{"attribute": name, "levels": _levels("high", "low")} for name in ("age", "both")]
     statement = {

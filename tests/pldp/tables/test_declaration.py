@@ -27,7 +27,7 @@ INTERFACE = {
     "aggregates": "release_id provider attribute total:DOUBLE standard_error:DOUBLE ci_low:DOUBLE ci_high:DOUBLE "
     "share:DOUBLE? share_error:DOUBLE? n_users:BIGINT",
     "itemsets": "release_id items:VARCHAR[] length:BIGINT support:DOUBLE standard_error:DOUBLE ci_low:DOUBLE "
-    "ci_high:DOUBLE probability_frequent:DOUBLE n_users:BIGINT",
+    "ci_high:DOUBLE probability_frequent:DOUBLE n_users:BIGINT understatement:DOUBLE?",
     "rules": "release_id antecedent:VARCHAR[] consequent:VARCHAR[] support:DOUBLE confidence:DOUBLE "
     "standard_error:DOUBLE ci_low:DOUBLE ci_high:DOUBLE lift:DOUBLE?",
     "budgets": "release_id attribute level unit mechanism nominal_epsilon:DOUBLE exact_epsilon:DOUBLE "

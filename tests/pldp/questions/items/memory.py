@@ -27,7 +27,7 @@ SPEC: dict[str, Any] = {
     "items": list(NAMES),
     "budget": {"total": 12},
     "itemsets": {"minimum_support": 0.1, "length": 3},
-    "levels": {"choices": {"high": "1/2", "low": 1}},
+    "levels": {"choices": {"high": "1/2", "low": 1}, "dependence": 1},
     "users": {"path": "users.csv", "level": "level"},
     "expected": {"users": 3000},
 }

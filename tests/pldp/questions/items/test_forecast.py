@@ -10,6 +10,7 @@ import pytest
 
 from pldp.questions.items.predict import typical_error
 from pldp.questions.items.question import ITEM_CELLS, LEAST_CELLS
+from pldp.questions.items.rowchannels import Sampled
 from pldp.questions.items.statement import items_statement
 from tests.pldp.questions.items.memory import NAMES, ONE, make_question
 
@@ -44,7 +45,8 @@ def test_predictions() -> None:
     assert shown.assumptions == (
         "3,000 users, of whom choose high 1,500, low 1,500",
         "sets held by 10.00% of users, the minimum, and their items by nobody else",
-        "levels are chosen independently of the items",
+        "intervals hold if levels are chosen independently of the items: whoever holds an item is as likely as anybody "
+        "to choose any level, which is declared and not proven",
     )
     assert (question.target, question.typical_errors()) == ("", {}), "a target error makes no sense of sets"
     json.dumps(shown.tables)
@@ -53,12 +55,10 @@ def test_predictions() -> None:
 def test_predictions_of_the_other_forms() -> None:
     sampled = make_question(protocol="sampling").predictions(None)
     assert sampled.tables["items"] == {}
-    assert sampled.assumptions[-2:] == (
-        "rows of at most 8 items: longer ones understate their items",
-        "rows that hold at most 4 of the 64 candidate sets",
-    )
+    assert sampled.assumptions[-1].startswith("intervals hold if"), "there is a place for every item and set"
+    assert "sampling.lengths is not declared" in sampled.notes[-1]
     assert make_question(**ONE).predictions(None).assumptions[1] == "equal shares of all values"
-    assert make_question(combination="sum").predictions(None).assumptions[-1].startswith("sets held by")
+    assert make_question(combination="sum").predictions(None).assumptions[-1].startswith("intervals hold however")
     drowned = make_question(protocol="bounded", budget={"total": 1})
     assert drowned.predictions(None).notes == (
         "sets of 1 are the longest that are looked for, of 3 asked: the errors of longer ones would make frequent sets "
@@ -68,6 +68,26 @@ def test_predictions_of_the_other_forms() -> None:
     assert "exceeds its bound at high, low: `pldp release` refuses this spec" in open_items.notes[-1]
     assert open_items.tables["levels"]["exact_epsilon"] == [None, None]
     assert open_items.tables["sensitivities"]["odds"][0] is None
+
+
+def test_paddings_and_what_they_cost_are_shown() -> None:
+    names = [f"item {number}" for number in range(40)]
+    asked = {"items": names, "protocol": "sampling", "budget": {"total": 4}, "expected": {"users": 20_000}}
+    question = make_question(**asked, sampling={"lengths": {3: 0.7, 6: 0.295, 20: 0.005}})
+    shown = question.predictions(None)
+    paddings = shown.tables["paddings"]
+    channel = question.levels[0].channel
+    assert isinstance(channel, Sampled)
+    assert channel.sets is not None
+    assert paddings["of"] == ["items", "sets"]
+    assert paddings["places"] == [channel.items.length, channel.sets.length]
+    assert 6 <= channel.items.length < 20
+    assert all(one < error for one, error in zip(paddings["at_one_place"], paddings["standard_error"], strict=True))
+    assert paddings["understatement"][0] > 0
+    assert shown.tables["errors"]["understatement"][0] == paddings["understatement"][0]
+    assert "by the declared lengths of rows and by their reports" in shown.assumptions[-1]
+    assert f"more than {channel.items.length} items" in shown.assumptions[-1]
+    assert items_statement(question)["assumptions"][-1] == shown.assumptions[-1]
 
 
 def test_budgets() -> None:
@@ -94,8 +114,8 @@ def test_the_statement() -> None:
     assert [row["item"] for row in statement["items"]] == list(NAMES)
     assert [row["sensitivity"] for row in statement["items"]] == list(LEVELS.values())
     assert "the declared items, and how sensitive each is" in statement["public"]
-    assert statement["assumptions"] == ["levels are chosen independently of the items"]
-    assert items_statement(make_question(combination="sum"))["assumptions"] == []
+    assert statement["assumptions"] == [question.covered]
+    assert items_statement(make_question(combination="sum"))["assumptions"][0].startswith("intervals hold however")
     assert items_statement(make_question(**ONE))["neighbours"] == "any two values of a user, at the same level"
     sampled = items_statement(make_question(protocol="sampling"))
     assert sampled["items"] == []

@@ -57,7 +57,7 @@ def test_every_gate_can_fail(question: Items, evidence: Evidence) -> None:
     one_level = evidence.result.supports[0].counts.copy()
     one_level[0] = evidence.result.supports[0].n[0] * 0.8
     itemsets, rules = evidence.tables["itemsets"], evidence.tables["rules"]
-    truth = replace(evidence.truth, expected=dict.fromkeys(evidence.truth.expected, 0.9))
+    truth = replace(evidence.truth, supports=dict.fromkeys(evidence.truth.supports, 0.9))
     unsearched = replace(evidence.result, mined=replace(evidence.result.mined, searched=0))
     broken: dict[str, tuple[Items, Evidence]] = {
         "row_epsilon": (question.model_copy(update={"levels": tight}), replace(evidence, truth=None)),
@@ -73,6 +73,7 @@ def test_every_gate_can_fail(question: Items, evidence: Evidence) -> None:
         "searched": (question, replace(evidence, result=unsearched)),
         "everyone_counted": (question, replace(evidence, n_users=N_USERS + 1)),
         "supports_true": (question, replace(evidence, truth=truth)),
+        "rules_true": (question, replace(evidence, truth=truth)),
     }
     for name, (asked, wrong) in broken.items():
         (gate,) = (gate for gate in asked.gates(wrong) if gate.name == name)

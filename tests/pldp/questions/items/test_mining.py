@@ -100,11 +100,21 @@ def test_probability_interval_and_error_belong_together() -> None:
     table = skewed(3000, 6, 2)
     channels = symmetric(6, 0.8)
     reports = channels.perturb(columns(table), Keystream.seeded(2))
-    for level in mine(reports.count, 3000, channels, Search(0.2, 3)):
-        reach = norm.isf(0.025) * level.standard_error
+    looked_at = []
+
+    def count(sets: Itemsets) -> Counts:
+        looked_at.append(len(sets))
+        return reports.count(sets)
+
+    found = mine(count, 3000, channels, Search(0.2, 3))
+    for level, candidates in zip(found, looked_at, strict=False):
+        # Longer sets are shown because of their estimates: fewer of their intervals may fail.
+        selected = 1.0 if level.items.shape[1] == 1 else len(level.items) / candidates
+        reach = norm.isf(0.025 * selected) * level.standard_error
         np.testing.assert_allclose(level.ci_high - level.support, reach)
-        np.testing.assert_allclose(level.probability_frequent, norm.sf(0.2, level.support, level.standard_error))
         np.testing.assert_array_equal(level.frequent(), level.support >= 0.2)
+        clear = np.abs(level.support - 0.2) > 5 * level.standard_error
+        np.testing.assert_allclose(level.probability_frequent[clear], level.support[clear] > 0.2, atol=1e-3)
 
 
 def test_pruning_that_knows_the_error_loses_fewer_sets(seed: int) -> None:

@@ -22,6 +22,7 @@ from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.spec import ItemsSpec
 from pldp.questions.items.statement import items_statement
 from pldp.questions.items.values import exact_epsilon
+from pldp.spec.levels import UNDECLARED
 from tests.pldp.questions.items.world import SIZES
 
 NAMES = tuple(f"item{i}" for i in range(11))
@@ -52,7 +53,7 @@ def plan(**sections: Any) -> Items:
 
 
 def test_every_level_of_users_keeps_its_share_of_the_bound_exactly() -> None:
-    found = plan(levels={"choices": {"high": "1/3", "low": 1}}, source={"path": "x", "level": "level"})
+    found = plan(levels={"choices": {"high": "1/3", "low": 1}, "dependence": 1}, source={"path": "x", "level": "level"})
     assert found.level_names == ("high", "low")
     assert [level.bound for level in found.levels] == [3, 9]
     assert found.keeps_bounds
@@ -104,7 +105,7 @@ def test_bounded_keeps_what_each_sensitivity_was_promised() -> None:
 
 def test_the_more_sensitive_an_item_the_less_it_gets() -> None:
     """Before, all 11 items of sensitivity 0 to 4 got a row's bound in equal parts."""
-    choices = {"choices": {"high": "1/3", "low": 1}}
+    choices = {"choices": {"high": "1/3", "low": 1}, "dependence": 1}
     for split in ("capped", "proportional"):
         asked = {**SENSITIVE, "split": split}
         found = plan(sensitivity=asked, levels=choices, source={"path": "x", "level": "level"})
@@ -195,7 +196,21 @@ BAD = [
     ({"sensitivity": {"of": 5}}, "needs either levels"),
     ({"weights": {"item0": 1}}, "weights must give a weight to every item"),
     ({"levels": {"choices": {"a": "1/2"}}}, "choices must give 1"),
-    ({"levels": {"choices": {"a": 1, "b": "1/2"}}}, "several choices need source.level or users.level"),
+    (
+        {"levels": {"choices": {"a": 1, "b": "1/2"}, "dependence": 1}},
+        "several choices need source.level or users.level",
+    ),
+    ({"levels": {"choices": {"a": 1, "b": "1/2"}}}, UNDECLARED),
+    (
+        {
+            "levels": {"choices": {"a": 1, "b": "1/2"}, "dependence": "1.3"},
+            "combination": "oc+",
+            "source": {"path": "x", "level": "level"},
+        },
+        "combination: oc+ weighs levels by their precision",
+    ),
+    ({"sampling": {"lengths": {4: 0.5, 8: 0.4}}}, "lengths must sum to 1"),
+    ({"sampling": {"lengths": {-1: 0.5, 8: 0.5}}}, "lengths must be numbers of items"),
     ({"holds": "one"}, "itemsets.length must be 1 with holds: one"),
     ({"missing": "item0"}, "missing and other go with holds: one"),
     (

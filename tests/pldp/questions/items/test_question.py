@@ -263,17 +263,26 @@ def test_a_study(form: str, methods: set[str]) -> None:
     tables = study(2)
     assert tables["itemsets"]["truth"] == _truths(question, evidence)
     rows = tables["itemsets"]
-    away = (np.array(rows["support"]) - np.array(rows["expected"])) / np.array(rows["standard_error"])
+    away = (np.array(rows["support"]) - np.array(rows["truth"])) / np.array(rows["standard_error"])
     np.testing.assert_allclose(np.array(rows["z"], dtype=float), away)
-    assert tables["rules"] == evidence.tables["rules"]
+    assert {name: tables["rules"][name] for name in evidence.tables["rules"]} == evidence.tables["rules"]
+    assert all(low <= true <= high for low, true, high in _held(tables["itemsets"]))
+    classes = set(zip(tables["itemset_coverage"]["kind"], tables["itemset_coverage"]["class"], strict=True))
+    assert classes >= {("singles", "top")} | ({("sets", "top"), ("rules", "top")} if form != "value" else set())
     assert set(tables["identity"]["method"]) == methods
     assert set(tables["identity"]["repeats"]) <= {2}
-    assert len(done) == bool(methods)
+    assert len(done) == 1 + bool(methods)
     assert tables["identity"] == study(2)["identity"], "the seed repeats it"
     assert study(0)["identity"]["method"] == []
     measured = set(tables["privacy"]["method"])
     assert measured >= methods - {"this plan (bounded)"}
     assert ("this plan (bounded), level low" in measured) == (form == "bits")
+
+
+def _held(rows: dict[str, Any]) -> list[tuple[float, float, float]]:
+    """Of rows that say that their interval holds the truth."""
+    ends = zip(rows["ci_low"], rows["truth"], rows["ci_high"], rows["covered"], strict=True)
+    return [(low, true, high) for low, true, high, covered in ends if covered]
 
 
 def test_beside_other_questions_it_has_names_of_its_own() -> None:
@@ -290,6 +299,6 @@ def test_truth_that_is_wrong_is_seen() -> None:
     question = make_question(**ONE)
     evidence = released(question, make_people(table_of("value", 2000)))
     assert failed(question, evidence) == set()
-    shifted = {key: value + 0.2 for key, value in evidence.truth.expected.items()}
-    wrong = replace(evidence, truth=replace(evidence.truth, expected=shifted))
+    shifted = {key: value + 0.2 for key, value in evidence.truth.supports.items()}
+    wrong = replace(evidence, truth=replace(evidence.truth, supports=shifted))
     assert failed(question, wrong) == {"supports_true"}

@@ -10,6 +10,7 @@ import pytest
 from pldp.channels.krr import KRR
 from pldp.channels.randomness import Keystream
 from pldp.questions.items.mining import Search
+from pldp.questions.items.padding import anything
 from pldp.questions.items.sampled import Half, judge_half, likely, pair_noise, sampled_rules
 from pldp.questions.items.sampling import SetSampling, held_sets
 from pldp.questions.items.transactions import Columns
@@ -56,8 +57,8 @@ def test_supports_and_rules_of_two_halves(seed: int) -> None:
         stream = Keystream.seeded(seed, repeat)
         first = Half((items,), np.array([1500]), _items(items, halves[0], stream)[None])
         second = Half((sets,), np.array([1500]), _sets(sets, halves[1], stream)[None])
-        (singles,) = judge_half(first, [SINGLES], 3000, SEARCH, "oc+")
-        longer = judge_half(second, SETS, 3000, SEARCH, "oc+")
+        (singles,) = judge_half(first, [SINGLES], 3000, SEARCH, "oc+", anything(4))
+        longer = judge_half(second, SETS, 3000, SEARCH, "oc+", anything(4))
         ruled = {
             (rule.antecedent, rule.consequent): rule
             for rule in sampled_rules((singles, *longer), second, 3000, SEARCH, "oc+")
@@ -91,7 +92,8 @@ def _sets(sampling: SetSampling, table: np.ndarray, stream: Keystream) -> np.nda
 def test_candidates_come_from_what_may_be_frequent() -> None:
     sampling = krr(4, 1, 6)
     counts = np.array([500, 400, 100, 0, 0])
-    (found,) = judge_half(Half((sampling,), np.array([1000]), counts[None]), [SINGLES], 1000, Search(0.3, 2), "sum")
+    half = Half((sampling,), np.array([1000]), counts[None])
+    (found,) = judge_half(half, [SINGLES], 1000, Search(0.3, 2), "sum", anything(4))
     assert [level.tolist() for level in likely(found, 3, Search(0.3, 2))] == [[[0, 1]]]
     assert likely(found, 3, Search(0.3, 1)) == []
     assert likely(found, 3, Search(0.9, 2)) == []
