@@ -20,6 +20,8 @@ PublicTables = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Kind:
+    question: str
+    """Its class, as "module:name": it loads with the first plan."""
     page: KindPage
     """Its part of a release's page."""
     tables: tuple[Table, ...]

@@ -24,7 +24,7 @@ ITEMSETS = Table(
         real(
             "understatement",
             "the most by which support may be too low, since some users hold more than sampling has places for: above "
-            "0, support is a lower bound but for noise, and ci_high includes it; null in releases before it was computed",
+            "0, support is a lower bound but for noise, and ci_high includes it; null in releases before it was there",
             since="0.3.0",
         ),
     ),

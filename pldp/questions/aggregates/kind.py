@@ -6,4 +6,4 @@ from pldp.questions.aggregates.page import PAGE
 from pldp.questions.kind import Kind
 from pldp.tables.aggregates import TABLES
 
-KIND = Kind(PAGE, TABLES)
+KIND = Kind("pldp.questions.aggregates.question:Aggregates", PAGE, TABLES)

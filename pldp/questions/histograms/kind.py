@@ -6,4 +6,4 @@ from pldp.questions.histograms.page import PAGE
 from pldp.questions.kind import Kind
 from pldp.tables.histograms import TABLES
 
-KIND = Kind(PAGE, TABLES)
+KIND = Kind("pldp.questions.histograms.question:Histograms", PAGE, TABLES)

@@ -13,7 +13,7 @@ from pldp.questions.items.checks import bernstein
 from pldp.questions.items.combine import ItemsResult, overlong
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.reports import Support
-from pldp.questions.items.rowchannels import Sampled
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.singles import Singles, level_singles
 from pldp.questions.items.tables import splits, supports
 from pldp.questions.items.truth import Truth

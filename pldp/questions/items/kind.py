@@ -6,4 +6,4 @@ from pldp.questions.items.page import PAGE
 from pldp.questions.kind import Kind
 from pldp.tables.items import TABLES
 
-KIND = Kind(PAGE, TABLES)
+KIND = Kind("pldp.questions.items.question:Items", PAGE, TABLES)

@@ -12,7 +12,7 @@ from pldp.estimate.distributions import norm
 from pldp.questions.items.padding import Overlong
 from pldp.questions.items.plan import ItemsPlan
 from pldp.questions.items.pooling import pool, weigher
-from pldp.questions.items.rowchannels import Sampled
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.sampling import SetSampling
 from pldp.questions.items.transactions import Itemsets
 

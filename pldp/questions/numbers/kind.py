@@ -6,4 +6,4 @@ from pldp.questions.kind import Kind
 from pldp.questions.numbers.page import PAGE
 from pldp.tables.numbers import TABLES
 
-KIND = Kind(PAGE, TABLES)
+KIND = Kind("pldp.questions.numbers.question:Numbers", PAGE, TABLES)

@@ -10,7 +10,7 @@ import pytest
 
 from pldp.questions.items.predict import typical_error
 from pldp.questions.items.question import ITEM_CELLS, LEAST_CELLS
-from pldp.questions.items.rowchannels import Sampled
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.statement import items_statement
 from tests.pldp.questions.items.memory import NAMES, ONE, make_question
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from pldp.questions.items.mining import Search
 from pldp.questions.items.padding import Overlong, choose_padding, held_sets_at_most, within
-from pldp.questions.items.rowchannels import Sampled
 from pldp.questions.items.sampled import Half, longer_rows, score_interval
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.sampling import SetSampling
 from pldp.questions.question import Columns, Evidence, offsets
 from tests.pldp.questions.items.memory import failed, make_question, released

@@ -133,7 +133,7 @@ def test_certain_ramps_give_the_bins_around_the_quantile() -> None:
     assert high - low <= 4
 
 
-def _collected(dependence: float | str, epsilon: int) -> NumbersPlan:
+def _collected(dependence: float | str, epsilon: int) -> Numbers:
     return numbers_of(
         planned(
             attributes=[{"name": "x", "kind": "number", "bounds": [0, 100], "quantiles": [0.1, 0.5, 0.9]}],
