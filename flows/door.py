@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ import polars as pl
 import yaml
 
 from pldp.errors import GateFailed, Outcome, RequestError
-from pldp.tasks.analyst import ask, ask_group
+from pldp.tasks.analyst import ask, ask_difference, ask_group
 from pldp.tasks.durable import delete_folder, make_folder
 from pldp.tasks.home import Home
 from pldp.tasks.landing import alive
@@ -64,6 +64,12 @@ class Published:
     def group(self, attribute: str, *values: str, confidence: float = 0.95) -> dict[str, Any]:
         """The share of several values together, with its right error."""
         return ask_group(self.home, self.release_id, attribute, values, confidence=confidence)
+
+    def difference(
+        self, attribute: str, values: Sequence[str], minus: Sequence[str], *, confidence: float = 0.95
+    ) -> dict[str, Any]:
+        """The share of some values minus that of others, with its right error."""
+        return ask_difference(self.home, self.release_id, attribute, values, minus, confidence=confidence)
 
 
 @dataclass(frozen=True)
