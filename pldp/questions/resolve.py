@@ -100,7 +100,7 @@ def _for_group(numbers: NumbersSpec, attributes: Sequence[Number]) -> NumbersSpe
 def _recipe(spec: Spec, tested: int) -> Recipe:
     return Recipe(
         method=spec.method,
-        postprocess=spec.postprocess,
+        postprocess=spec.postprocessing,
         dependence=spec.levels.gamma,
         disagreement=spec.combination.disagreement,
         # A fallback costs only precision, so it may come early; a refusal shares the gates' false alarms.

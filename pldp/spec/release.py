@@ -107,7 +107,7 @@ class Spec(Model):
     numbers: Numbers | None = None
     expected: Expected = Expected()
     combination: Combination = Combination()
-    postprocess: Literal["none", "clip", "norm-sub", "norm-mul", "base-cut", "auto"] = "norm-sub"
+    postprocess: Literal["none", "clip", "norm-sub", "norm-mul", "base-cut", "auto"] | None = None
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()
@@ -124,6 +124,14 @@ class Spec(Model):
         """Public files that the plan or its estimates follow from, by the field that names them."""
         reference = self.combination.reference
         return {} if reference is None or reference.path is None else {"combination.reference": reference}
+
+    @property
+    def postprocessing(self) -> str:
+        """As stated, else `auto`; it needs standard errors of a linear estimate, so else `norm-sub`."""
+        if self.postprocess is not None:
+            return self.postprocess
+        linear = all(method in LINEAR for attribute in self.published for method in self.methods_of(attribute))
+        return "auto" if linear else "norm-sub"
 
     @property
     def refusal(self) -> str | None:
