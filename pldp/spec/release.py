@@ -126,14 +126,6 @@ class Spec(Model):
         return {} if reference is None or reference.path is None else {"combination.reference": reference}
 
     @property
-    def postprocessing(self) -> str:
-        """As stated, else `auto`; it needs standard errors of a linear estimate, so else `norm-sub`."""
-        if self.postprocess is not None:
-            return self.postprocess
-        linear = all(method in LINEAR for attribute in self.published for method in self.methods_of(attribute))
-        return "auto" if linear else "norm-sub"
-
-    @property
     def refusal(self) -> str | None:
         """Why no release may be made of it, where only an evaluation is."""
         reference = self.combination.reference

@@ -65,16 +65,10 @@ def test_defaults() -> None:
     assert spec.budget.allocation == "optimal"
     assert spec.levels.choices == {"high": Fraction(1, 3), "mid": Fraction(1, 2), "low": Fraction(1)}
     assert spec.levels.strictest == "high"
-    assert (spec.method, spec.combination.disagreement, spec.postprocessing) == ("guarded", "sum", "auto")
+    assert (spec.method, spec.combination.disagreement, spec.postprocess) == ("guarded", "sum", None)
     assert (spec.mechanism, spec.levels.visibility) == ("auto", "public")
     assert [attribute.name for attribute in spec.published] == ["sex", "job", "both"]
     assert spec.retention.vault == "delete"
-
-
-def test_the_default_post_processing_needs_linear_methods() -> None:
-    assert make_spec(combination={"also": ["em"]}).postprocessing == "norm-sub"
-    assert make_spec(combination={"also": ["sum"]}).postprocessing == "auto"
-    assert make_spec(postprocess="clip").postprocessing == "clip"
 
 
 def test_people_who_choose_need_a_declared_dependence_and_the_error_explains_it() -> None:
