@@ -83,6 +83,18 @@ def show_group(out: Console, attribute: str, values: list[str], found: dict[str,
     out.print(f"{share} ± {error}; {interval}; {behind}", highlight=False, soft_wrap=True)
 
 
+def show_difference(
+    out: Console, attribute: str, values: list[str], minus: list[str], found: dict[str, Any], confidence: float
+) -> None:
+    away, error = f"{100 * found['difference']:+.3f}", f"{100 * found['standard_error']:.3f}"
+    ends = f"{100 * found['ci_low']:+.3f} – {100 * found['ci_high']:+.3f}"
+    behind = f"{found['n_reports']:,} reports, {found['method']}"
+    groups = f"{attribute}: {', '.join(values)} minus {', '.join(minus)}"
+    out.print(groups, markup=False, highlight=False, soft_wrap=True)
+    line = f"{away} ± {error} points; {100 * confidence:g} % interval {ends}; {behind}"
+    out.print(line, highlight=False, soft_wrap=True)
+
+
 def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float | Decimal) and not isinstance(value, bool))
 

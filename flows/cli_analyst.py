@@ -52,6 +52,9 @@ def group(
     ],
     attribute: Annotated[str, typer.Argument(metavar="ATTRIBUTE")],
     values: Annotated[list[str], typer.Argument(metavar="VALUE…", help="The values to sum.")],
+    minus: Annotated[
+        list[str] | None, typer.Option(metavar="VALUE", help="Take off the share of this value; may be repeated.")
+    ] = None,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999999, help="Of the interval.")] = 0.95,
     population: Annotated[
         bool, typer.Option("--population", help="Estimate the population that the users are a sample of.")
@@ -59,10 +62,18 @@ def group(
     home: HomeOption = DEFAULT_HOME,
     as_json: JsonOption = False,
 ) -> None:
-    """The summed share of a group of values, with its right error."""
-    from pldp.flows.answers import show_group
-    from pldp.tasks.analyst import ask_group
+    """The summed share of a group of values, or its difference from that of another, with its right error."""
+    from pldp.flows.answers import show_difference, show_group
+    from pldp.tasks.analyst import ask_difference, ask_group
 
+    if minus:
+        away = ask_difference(home, release, attribute, values, minus, confidence=confidence, population=population)
+        if as_json:
+            groups = {"values": sorted(set(values)), "minus": sorted(set(minus))}
+            print_json({"attribute": attribute, **groups, "confidence": confidence, **away})
+        else:
+            show_difference(out, attribute, values, minus, away, confidence)
+        return
     found = ask_group(home, release, attribute, values, confidence=confidence, population=population)
     if as_json:
         print_json({"attribute": attribute, "values": sorted(set(values)), "confidence": confidence, **found})

@@ -8,7 +8,7 @@ parameters of flows and tasks stay paths and names, and is deleted with the call
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ import yaml
 
 from pldp.errors import GateFailed, Outcome, RequestError
 from pldp.spec.runner import RunnerOptions
-from pldp.tasks.analyst import ask, ask_group
+from pldp.tasks.analyst import ask, ask_difference, ask_group
 from pldp.tasks.frame_files import FrameLike, frame_file
 from pldp.tasks.home import Home
 from pldp.tasks.results import PublishedRelease, list_releases, read_release
@@ -60,6 +60,12 @@ class Published:
     def group(self, attribute: str, *values: str, confidence: float = 0.95) -> dict[str, Any]:
         """The share of several values together, with its right error."""
         return ask_group(self.home, self.release_id, attribute, values, confidence=confidence)
+
+    def difference(
+        self, attribute: str, values: Sequence[str], minus: Sequence[str], *, confidence: float = 0.95
+    ) -> dict[str, Any]:
+        """The share of some values minus that of others, with its right error."""
+        return ask_difference(self.home, self.release_id, attribute, values, minus, confidence=confidence)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,12 @@ from statistics import NormalDist
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from pldp.errors import HomeError, NotFound, Outcome, RequestError
+from pldp.estimate.answer import gamma_of
+from pldp.estimate.groups import GroupLevels, group_ends
+from pldp.estimate.invert import Cover
 from pldp.tasks.home import Home
 from pldp.tasks.query import refuse_log, statement, text
 
@@ -101,23 +105,82 @@ def ask_group(
     confidence: float = 0.95,
     population: bool = False,
 ) -> dict[str, Any]:
-    """The share of a group of values with its error, by the results' own `group_estimate`."""
-    parameters = {
-        "release": release,
-        "attribute": attribute,
-        "values": list(values),
-        "z": NormalDist().inv_cdf(0.5 + confidence / 2),
-        "population": population,
-    }
+    """The share of a group of values with its error, by the results' own `group_estimate`.
+
+    Where reports support at most one of the values, the interval is this program's: it tests every share with its own
+    weights and law.
+    """
+    parameters = _group_parameters(release, attribute, values, confidence, population)
     with reading(home) as connection:
-        if not connection.execute(statement("88_analyst_knows_groups")).fetchall():
-            raise NotFound(
-                "these results were published before groups were; the next release adds them",
-                Outcome.NOTHING_CHANGED,
-                file=home,
-            )
+        _require(connection, home, "group_estimate")
         (row,) = fetch(connection, statement("84_analyst_group"), parameters).as_dicts()
+        named = {name: parameters[name] for name in ("release", "attribute", "values")}
+        levels = fetch(connection, statement("84_analyst_group_levels"), named).as_dicts()
+    cover = Cover(gamma_of(_gamma(levels)), confidence, population)
+    found = _group_levels(levels)
+    ends = None if found is None else group_ends(row["method"], found, cover, row["frequency"])
+    if ends is not None:
+        row |= {"ci_low": float(ends.low[0]), "ci_high": float(ends.high[0])}
     return row
+
+
+def ask_difference(
+    home: Path,
+    release: str,
+    attribute: str,
+    values: Sequence[str],
+    others: Sequence[str],
+    *,
+    confidence: float = 0.95,
+    population: bool = False,
+) -> dict[str, Any]:
+    """The share of one group of values minus that of another, by the results' own `difference_estimate`."""
+    parameters = _group_parameters(release, attribute, values, confidence, population) | {"others": list(others)}
+    with reading(home) as connection:
+        _require(connection, home, "difference_estimate")
+        (row,) = fetch(connection, statement("84_analyst_difference"), parameters).as_dicts()
+    return row
+
+
+def _group_parameters(
+    release: str, attribute: str, values: Sequence[str], confidence: float, population: bool
+) -> dict[str, Any]:
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    return {"release": release, "attribute": attribute, "values": list(values), "z": z, "population": population}
+
+
+def _require(connection: duckdb.DuckDBPyConnection, home: Path, macro: str) -> None:
+    if not connection.execute(statement("88_analyst_knows_groups"), {"macro": macro}).fetchall():
+        raise NotFound(
+            "these results were published before groups were; the next release adds them",
+            Outcome.NOTHING_CHANGED,
+            file=home,
+        )
+
+
+def _gamma(levels: Sequence[Mapping[str, Any]]) -> float | None:
+    declared = levels[0]["dependence"]
+    return None if declared == "unknown" else float(declared)
+
+
+def _group_levels(levels: Sequence[Mapping[str, Any]]) -> GroupLevels | None:
+    """None where the macro's interval is all there is: results of earlier versions, and groups of all values."""
+    first = levels[0]
+    if any(level["own"] is None for level in levels) or first["n_values"] == first["n_declared"]:
+        return None
+    frequency, own, other, slope, base = (
+        np.array([level[part] for level in levels]) for part in ("frequency", "own", "other", "slope", "base")
+    )
+    return GroupLevels(
+        n=np.array([level["n"] for level in levels]),
+        frequency=frequency,
+        own=own,
+        other=other,
+        slope=slope,
+        base=base,
+        n_values=first["n_values"],
+        n_declared=first["n_declared"],
+    )
 
 
 def _refuse_writing(connection: duckdb.DuckDBPyConnection, sql: str) -> None:

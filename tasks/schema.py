@@ -14,7 +14,12 @@ from pldp.tables.registry import PUBLISHED
 from pldp.tasks.query import identifier, statement, text
 from pldp.tasks.tables import completed
 
-_GROUPS = ("65_publish_group_estimate", "66_publish_group_comment")
+_GROUPS = (
+    "65_publish_group_estimate",
+    "66_publish_group_comment",
+    "67_publish_difference_estimate",
+    "68_publish_difference_comment",
+)
 
 
 def prepare_tables(connection: duckdb.DuckDBPyConnection) -> None:

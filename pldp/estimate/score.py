@@ -133,22 +133,26 @@ def contrast_interval(
     n: Counts,
     noises: tuple[ContrastNoise, ...],
     z: float,
+    *,
+    population: bool = False,
 ) -> Interval:
     """Of F_A − F_B (or of one group's share, where every `second` is 0), by inverting the test.
 
     `estimate` and `total` are the combined estimates of F_A − F_B and F_A + F_B, `weights` (…, level, contrast). At a
-    hypothesised difference D the total is its estimate, kept within [|D|, 1]; then F_A = (total + D)/2, and users
-    differ by S² = (total − D²)·n/(n−1): nobody holds both.
+    hypothesised difference D the total is its estimate, no less than that of |D|, kept within [|D|, 1]; then
+    F_A = (total + D)/2, and users differ by S² = (total − D²)·n/(n−1): nobody holds both.
     """
     sizes = n[:, None].astype(np.float64)
     users = sizes.sum()
     noise = weights**2 / sizes
-    between = ((weights - sizes / users) ** 2 / sizes).sum(axis=-2) * users / max(users - 1, 1)
+    uneven = ((weights - sizes / users) ** 2 / sizes).sum(axis=-2) + (1 / users if population else 0.0)
+    between = uneven * users / max(users - 1, 1)
     parts = [
         (noise * np.array([getattr(level, part) for level in noises])[:, None]).sum(axis=-2)
         for part in ("first", "second", "neither")
     ]
     one_group = all(level.second == 0.0 for level in noises)
+    total = np.maximum(total, np.abs(np.clip(estimate, -1, 1)))
 
     def variance(difference: Floats) -> Floats:
         both = np.abs(difference) if one_group else np.clip(total, np.abs(difference), 1)

@@ -83,10 +83,10 @@ def support_trial(
     elsewhere = support.sum(axis=0)
     elsewhere[held] -= own
     sums = [
-        (float(own.sum()), n * law.p, n * own_variance, 1.0, n * shifted([below.p, law.p, above.p])),
+        (float(own.sum()), n * law.p, n * own_variance, 1.0, n * shifted([below.p, law.p, above.p]), n),
         (total - own.sum(), n * mean, n * variance, _largest(protocol), n * moves),
-        (own, each * law.p, each * own_variance, 1.0, 0.0),
-        (elsewhere, missed * law.q, missed * law.q * (1 - law.q), 1.0, 0.0),
+        (own, each * law.p, each * own_variance, 1.0, 0.0, each),
+        (elsewhere, missed * law.q, missed * law.q * (1 - law.q), 1.0, 0.0, missed),
     ]
     if k > BLOCKS:
         everybody = np.resize(np.arange(k), max(k, n // BLOCKS)).astype(np.uint16)

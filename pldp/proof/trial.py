@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import bdtr, bdtrc
 
 from pldp.channels.protocol import Floats
 
@@ -28,7 +29,8 @@ release's channels share, 2.7 to be caught 99 times in 100."""
 class Trial:
     """Sums over made-up people through one channel: each of independent terms, with a mean, a variance and the most
     that one term is away from its own mean, all as ε promises them. `shift` is what the nearer of two ε that are 10 %
-    off would add to each mean."""
+    off would add to each mean. `draws` is the number of terms where they are alike and 0 or 1: the sum is binomial;
+    0 where it is not known to be."""
 
     channel: str
     epsilon: float
@@ -38,23 +40,31 @@ class Trial:
     variance: Floats
     largest: Floats
     shift: Floats
+    draws: Floats
 
     @classmethod
     def of(cls, channel: str, epsilon: float, people: int, sums: Sequence[tuple[Any, ...]]) -> Trial:
-        """From tuples of what was observed, mean, variance, largest term and shift, numbers or arrays of one length."""
-        columns = [np.concatenate([np.broadcast_arrays(*map(np.atleast_1d, one))[i] for one in sums]) for i in range(5)]
-        observed, mean, variance, largest, shift = (column.astype(np.float64) for column in columns)
-        return cls(channel, epsilon, people, observed, mean, variance, largest, shift)
+        """From tuples of what was observed, mean, variance, largest term, shift and, where the sum is binomial, draws:
+        numbers or arrays of one length."""
+        rows = [np.broadcast_arrays(*map(np.atleast_1d, one if len(one) == 6 else (*one, 0.0))) for one in sums]
+        columns = [np.concatenate([row[i] for row in rows]).astype(np.float64) for i in range(6)]
+        return cls(channel, epsilon, people, *columns)
 
     @cached_property
     def tail(self) -> float:
-        """Bound on the probability that any of the sums lies as far from its mean (Bernstein, times their number)."""
+        """Bound on the probability that any of the sums lies as far from its mean, times their number: the binomial
+        tail itself where that is the law, else Bernstein's bound, which is far above it where few terms count."""
         away = np.abs(self.observed - self.mean)
         rounding = 1e-9 * np.maximum(np.abs(self.mean), 1)
         away = np.where(away <= rounding, 0, away)
         scale = 2 * (self.variance + self.largest * away / 3)
         exponent = np.divide(away**2, scale, out=np.where(away > 0, np.inf, 0.0), where=scale > 0)
-        return float(min(1.0, 2 * away.size * np.exp(-exponent.max(initial=0.0))))
+        bound = np.exp(-exponent)
+        exact = (self.draws > 0) & (away > 0)
+        bound[exact] = _binomial_tail(
+            self.observed[exact], self.draws[exact], (self.mean / np.maximum(self.draws, 1))[exact]
+        )
+        return float(min(1.0, 2 * away.size * bound.min(initial=1.0)))
 
     @cached_property
     def visible(self) -> float:
@@ -63,6 +73,14 @@ class Trial:
         told = np.divide(self.shift, needed, out=np.zeros_like(needed), where=needed > 0)
         sharpest = float(np.max(told, initial=0.0))
         return OFF / sharpest if sharpest else np.inf
+
+
+def _binomial_tail(observed: Floats, draws: Floats, chance: Floats) -> Floats:
+    """The smaller of Pr[X ≤ observed] and Pr[X ≥ observed]."""
+    inside, whole = np.clip(chance, 0.0, 1.0), draws.astype(np.int64)
+    below = np.where(observed >= draws, 1.0, bdtr(observed, whole, inside))
+    above = np.where(observed <= 0, 1.0, bdtrc(observed - 1, whole, inside))
+    return np.minimum(below, above)
 
 
 def people_needed(variance: float, shift: float, largest: float, cells: int) -> int:

@@ -21,7 +21,7 @@ from pldp.questions.numbers.spec import Number
 from pldp.questions.numbers.spec import Numbers as NumbersSpec
 from pldp.questions.plan import Plan
 from pldp.questions.registry import AnyQuestion
-from pldp.spec.release import Spec
+from pldp.spec.release import LINEAR, Spec
 
 _RAISE = "Raise it, or the smallest share that it is cut by"
 
@@ -97,10 +97,16 @@ def _for_group(numbers: NumbersSpec, attributes: Sequence[Number]) -> NumbersSpe
     return numbers.model_copy(update={"sampling": min(numbers.sampling, questions)})
 
 
+def default_postprocess(spec: Spec) -> str:
+    """`auto` needs the standard errors of linear estimates; where another method is asked for, `norm-sub`."""
+    linear = all(method in LINEAR for attribute in spec.published for method in spec.methods_of(attribute))
+    return "auto" if linear else "norm-sub"
+
+
 def _recipe(spec: Spec, tested: int) -> Recipe:
     return Recipe(
         method=spec.method,
-        postprocess=spec.postprocess,
+        postprocess=spec.postprocess or default_postprocess(spec),
         dependence=spec.levels.gamma,
         disagreement=spec.combination.disagreement,
         # A fallback costs only precision, so it may come early; a refusal shares the gates' false alarms.

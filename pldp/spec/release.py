@@ -57,7 +57,7 @@ class Spec(Model):
     numbers: Numbers | None = None
     expected: Expected = Expected()
     combination: Combination = Combination()
-    postprocess: Annotated[str, one_of(*POSTPROCESSES)] = "norm-sub"
+    postprocess: Annotated[str, one_of(*POSTPROCESSES)] | None = None
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()

@@ -16,7 +16,7 @@ import numpy as np
 
 from pldp.channels.protocol import Floats, PureProtocol
 from pldp.estimate.combine import Combined, Levels, linear_variance, linear_weights, spread
-from pldp.estimate.score import Interval, linear_curve, score_interval
+from pldp.estimate.score import ContrastNoise, Interval, contrast_interval, contrast_noise, linear_curve, score_interval
 
 _LEAST = 1e-200
 
@@ -34,7 +34,8 @@ def combine_group(method: str, levels: Levels, members: Sequence[int]) -> Combin
     merged = levels.frequencies[..., cells].sum(axis=-1, keepdims=True)
     edge = 1 / max(levels.n_reports, 2)
     even = np.full(1, len(cells) / levels.frequencies.shape[-1])
-    first = linear_weights("oc", levels.n, group_noise(levels.protocols, len(cells), even), even)
+    between = spread(even, levels.n_reports)
+    first = linear_weights("oc+", levels.n, group_noise(levels.protocols, len(cells), even), between)
     pilot = np.clip((first * merged).sum(axis=-2), edge, 1 - edge)
     noise = group_noise(levels.protocols, len(cells), pilot)
     weights = linear_weights(method, levels.n, noise, spread(pilot, levels.n_reports))
@@ -57,6 +58,42 @@ def group_interval(
         member = stranger + (member - stranger).max()
     curve = linear_curve(combined.weights[..., None], levels.n, member, stranger, population=population)
     return score_interval(combined.frequency[..., None], curve, z)
+
+
+def combine_difference(
+    method: str, levels: Levels, first: Sequence[int], second: Sequence[int], z: float, *, dependent: bool = False
+) -> tuple[Combined, Interval]:
+    """F_A − F_B by one set of weights, with the interval of its score test; every step as for a group."""
+    size, n = levels.frequencies.shape[-1], levels.n_reports
+    edge, g, h = 1 / max(n, 2), len(first), len(second)
+    noises = tuple(contrast_noise(protocol, g, h) for protocol in levels.protocols)
+    a, b = (levels.frequencies[..., list(group)].sum(axis=-1, keepdims=True) for group in (first, second))
+
+    def noise(away: Floats, both: Floats) -> Floats:
+        parts = [(both + away) / 2 * one.first + (both - away) / 2 * one.second for one in noises]
+        rest = [(1 - both) * one.neither for one in noises]
+        return np.maximum(np.stack([x + y for x, y in zip(parts, rest, strict=True)], axis=-2), _LEAST)
+
+    def shares(weights: Floats) -> tuple[Floats, Floats]:
+        away = (weights * (a - b)).sum(axis=-2)
+        both = np.maximum(np.clip((weights * (a + b)).sum(axis=-2), edge, 1), np.abs(np.clip(away, -1, 1)))
+        return away, np.ones_like(both) if g + h == size else both
+
+    finite = n / max(n - 1, 1)
+    even = np.full(1, (g - h) / size), np.full(1, (g + h) / size)
+    pass_one = linear_weights("oc+", levels.n, noise(*even), (even[1] - even[0] ** 2) * finite)
+    away, both = shares(pass_one)
+    away = np.clip(away, -1, 1)
+    between = np.maximum(both - away**2, edge) * finite
+    weights = linear_weights(method, levels.n, noise(away, both), between)
+    away, both = shares(weights)
+    inside = np.clip(away, -1, 1)
+    if dependent:
+        most = [max(getattr(one, part) - one.neither for one in noises) for part in ("first", "second")]
+        noises = tuple(ContrastNoise(one.neither + most[0], one.neither + most[1], one.neither) for one in noises)
+    variance = linear_variance(weights, levels.n, noise(inside, both), (both - inside**2) * finite)
+    ends = contrast_interval(away, both, weights, levels.n, noises, z)
+    return Combined(away[..., 0], np.sqrt(variance[..., 0]), weights[..., 0]), ends
 
 
 def group_noise(protocols: Sequence[PureProtocol], n_values: int, share: Floats) -> Floats:

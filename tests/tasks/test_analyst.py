@@ -13,10 +13,10 @@ import duckdb
 import pytest
 
 from pldp.errors import HomeError, NotFound, RequestError
-from pldp.tasks.analyst import ask, ask_group
+from pldp.tasks.analyst import ask, ask_difference, ask_group
 from pldp.tasks.publish import publish
 from tests.people import JOBS, digests, opened, world
-from tests.pldp.groups import combine_group, group_interval
+from tests.pldp.groups import combine_difference, combine_group, group_interval
 from tests.tasks.conftest import Staged
 
 if TYPE_CHECKING:
@@ -192,6 +192,17 @@ class TestGroups:
             assert found["standard_error"] == pytest.approx(float(expected.standard_error), rel=1e-12)
             ends = group_interval(expected, levels, len(members), NormalDist().inv_cdf(0.95))
             assert found["ci_high"] == pytest.approx(ends.high[0], rel=1e-9)
+
+    def test_a_difference_is_that_of_both_groups_with_one_set_of_weights(self, home: Path, staged: Staged) -> None:
+        levels, method = staged.result.levels[0].levels, staged.result.histograms[0].method
+        linear = "oc+" if method == "guarded" else method
+        expected, ends = combine_difference(linear, levels, [0, 1], [2], NormalDist().inv_cdf(0.95))
+        found = ask_difference(home, "people", "job", [JOBS[0], JOBS[1]], [JOBS[2]], confidence=0.9)
+        assert found["difference"] == pytest.approx(float(expected.frequency), rel=1e-9)
+        assert found["standard_error"] == pytest.approx(float(expected.standard_error), rel=1e-9)
+        assert (found["ci_low"], found["ci_high"]) == pytest.approx((ends.low[0], ends.high[0]), rel=1e-6)
+        with pytest.raises(RequestError, match=f"both groups have {JOBS[0]}"):
+            ask_difference(home, "people", "job", [JOBS[0]], [JOBS[0]])
 
     def test_mistakes_are_told(self, home: Path) -> None:
         said = f'attribute "job" has no value nobody, only {", ".join(sorted(JOBS))}'

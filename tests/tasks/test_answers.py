@@ -67,6 +67,15 @@ def group(
     return {"frequency": share, "standard_error": error, "ci_low": low, "ci_high": high, "n": len(members)}
 
 
+def difference(release_id: str, attribute: str, members: list[str], others: list[str]) -> tuple[Any, ...]:
+    """By hand: weights by people, independent noise of all values of both groups, the same whoever holds them."""
+    first, second = group(release_id, attribute, members), group(release_id, attribute, others)
+    away = first["frequency"] - second["frequency"]
+    error = math.hypot(first["standard_error"], second["standard_error"])
+    low, high = (away + sign * 1.959963984540054 * error for sign in (-1, 1))
+    return (away, error, low, high, len(members), len(others), 1000, "sum")
+
+
 def whole_group(release_id: str, attribute: str, members: list[str]) -> tuple[Any, ...]:
     return (*group(release_id, attribute, members).values(), 1000, "sum")
 
@@ -371,6 +380,7 @@ ANALYST: list[tuple[str, Answer]] = [
             for release_id, row in of("sample").items()
         ],
     ),
+    ("FROM difference_estimate", lambda: [difference("sample-2", "age", OLDER, ["18-29"])]),
 ]
 CONDITIONS = ("histograms", "sample")
 REFERENCE: list[tuple[str, Answer]] = [

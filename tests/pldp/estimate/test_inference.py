@@ -164,3 +164,14 @@ def test_a_cell_that_is_always_zero_still_has_an_error() -> None:
     levels, _ = simulate(attribute_plan(4, Fraction(80)), np.array([1.0, 0, 0, 0]), 10_000, 1, np.random.default_rng(0))
     histogram = estimate_histogram(_one(levels), Recipe(postprocess="norm-sub"), None, np.random.default_rng(0))
     assert histogram.standard_error.min() > 0
+
+
+@pytest.mark.parametrize("name", ["auto", "norm-sub", "norm-mul", "clip"])
+def test_a_post_processed_value_carries_the_interval_of_the_unbiased_one(name: str, seed: int) -> None:
+    levels, _ = simulate(attribute_plan(6, Fraction(2)), zipf(6), 2000, 1, np.random.default_rng(seed))
+    before, after = (
+        estimate_histogram(_one(levels), Recipe(postprocess=one), None, np.random.default_rng(0))
+        for one in ("none", name)
+    )
+    assert np.array_equal((after.ci_low, after.ci_high), (before.ci_low, before.ci_high))
+    assert np.array_equal(after.unbiased.frequency, before.unbiased.frequency)

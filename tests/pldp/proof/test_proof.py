@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from pldp.channels.protocol import Counts, Values
 from pldp.channels.randomness import Keystream
@@ -24,6 +27,9 @@ from pldp.questions.histograms.question import Histograms
 from pldp.questions.items.question import Items
 from pldp.questions.numbers.question import Numbers
 from pldp.questions.question import Question
+from pldp.questions.resolve import make_plan
+from pldp.spec.release import Spec
+from pldp.tasks.specfile import load_spec
 from tests.pldp.questions.aggregates import test_question as aggregates
 from tests.pldp.questions.aggregates.world import plan as aggregates_plan
 from tests.pldp.questions.histograms import test_question as histograms
@@ -304,3 +310,39 @@ def test_the_sentence_says_on_how_many_channels_it_can_see() -> None:
     blind = replace(trial, channel="two", shift=np.zeros(1))
     assert "on every channel" in rehearsal([trial]).sentence
     assert "on 1 of 2 channels" in rehearsal([trial, blind]).sentence
+
+
+def test_channels_that_show_less_are_named() -> None:
+    trial = Trial.of("job / low", 1.0, 10, [(5.0, 5.0, 2.0, 1.0, 40.0)])
+    dim = [replace(trial, channel=f"job / {i}", shift=np.full(1, 3.0 / (i + 1))) for i in range(4)]
+    assert "may pass" not in rehearsal([trial]).sentence
+    said = rehearsal([trial, *dim, replace(trial, channel="blind", shift=np.zeros(1))]).sentence
+    assert "10 % may pass on blind (nothing), job / 3 (" in said
+    assert said.endswith(" and 2 more.")
+
+
+def test_sums_of_bits_are_judged_by_their_own_law() -> None:
+    """Few errors among many reports: Bernstein's bound allows several times as many as the law does."""
+    draws, chance = 1 << 20, 4 * np.exp(-12)
+    mean = draws * chance
+    for observed in (0, 5, round(mean), 70, draws):
+        exact = Trial.of("krr", 12.0, draws, [(observed, mean, mean * (1 - chance), 1.0, 0.0, draws)])
+        bound = Trial.of("krr", 12.0, draws, [(observed, mean, mean * (1 - chance), 1.0, 0.0)])
+        tail = min(binom.cdf(observed, draws, chance), binom.sf(observed - 1, draws, chance))
+        assert exact.tail == pytest.approx(min(1.0, 2 * tail), rel=1e-6, abs=1e-300)
+        assert exact.tail <= bound.tail
+    assert Trial.of("none", 1.0, 9, [(0.0, 0.0, 0.0, 1.0, 0.0, 9)]).tail == 1.0
+
+
+def test_the_proof_of_the_sample_takes_half_a_second_at_most() -> None:
+    """CPU time, the better of two: what else the machine does is not the proof's."""
+    spec = load_spec(Path(__file__).parents[3] / "data" / "sample.yaml").spec
+    assert isinstance(spec, Spec)
+    questions = make_plan(spec).questions
+    taken = []
+    for number in range(2):
+        start = time.process_time()
+        gates = proof(questions, Keystream.seeded(number, "time"))
+        taken.append(time.process_time() - start)
+        assert all(passes(gate) for gate in gates)
+    assert min(taken) <= 0.5

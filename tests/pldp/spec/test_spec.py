@@ -65,7 +65,7 @@ def test_defaults() -> None:
     assert spec.budget.allocation == "optimal"
     assert spec.levels.choices == {"high": Fraction(1, 3), "mid": Fraction(1, 2), "low": Fraction(1)}
     assert spec.levels.strictest == "high"
-    assert (spec.method, spec.combination.disagreement, spec.postprocess) == ("guarded", "sum", "norm-sub")
+    assert (spec.method, spec.combination.disagreement, spec.postprocess) == ("guarded", "sum", None)
     assert (spec.mechanism, spec.levels.visibility) == ("auto", "public")
     assert [attribute.name for attribute in spec.published] == ["sex", "job", "both"]
     assert spec.retention.vault == "delete"

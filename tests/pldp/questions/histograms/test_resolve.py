@@ -17,7 +17,7 @@ from pldp.estimate.combine import combine_linear, estimate_levels
 from pldp.estimate.inference import Recipe, estimate_histogram
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from pldp.questions.histograms.question import Histograms
-from tests.pldp.specs import HIDDEN, histograms, keeps_promise
+from tests.pldp.specs import HIDDEN, histograms, keeps_promise, planned
 from tests.pldp.world import z_bound, zipf
 
 SIZES = (2, 5, 16, 100, 1000)
@@ -203,3 +203,16 @@ def test_levels_of_their_own_add_up() -> None:
     outcomes = list(product((0, 1), repeat=4))
     worst = max(law(i, outcome) / law(1 - i, outcome) for i in (0, 1) for outcome in outcomes)
     assert plan.leak() == worst
+
+
+def test_the_default_post_processing_needs_linear_methods() -> None:
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({}, "auto"),
+        ({"combination": {"also": ["sum"]}}, "auto"),
+        ({"combination": {"also": ["em"]}}, "norm-sub"),
+        ({"postprocess": "clip"}, "clip"),
+    )
+    for sections, expected in cases:
+        (question,) = planned(**sections).questions
+        assert isinstance(question, Histograms)
+        assert question.recipe.postprocess == expected

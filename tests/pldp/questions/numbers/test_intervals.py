@@ -13,7 +13,8 @@ from pldp.channels.randomness import Keystream
 from pldp.questions.numbers.distribution import estimate_quantiles
 from pldp.questions.numbers.estimate import estimate_means
 from pldp.questions.numbers.means import Groups, Pooled, inverse_variance, mean_interval, unseen
-from pldp.questions.numbers.plan import DISTRIBUTION, NumbersPlan
+from pldp.questions.numbers.plan import DISTRIBUTION
+from pldp.questions.numbers.question import Numbers
 from pldp.questions.numbers.ramps import Class, Design, estimate_ramps, law, quantile_bins, ramp
 from pldp.questions.numbers.reports import count_numbers, report_numbers
 from tests.pldp.specs import numbers_of, planned
