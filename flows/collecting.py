@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import secrets
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,7 @@ def _own_fingerprint(envelope: bytes) -> str:
 
 def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -> None:
     """Take messages until the process is told to end."""
+    os.umask(0o077)
     plan, envelope = signed_plan(plan_path)
     make_folder(folder)
     commit(folder / PLAN, envelope, mode=0o644)

@@ -15,7 +15,7 @@ import sqlite3
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,6 @@ from pldp.flows.collector_page import page_routes
 from pldp.tasks.collector.store import Message, Outcome, Store, database, opened
 
 _BATCH = 2048
-_LOG_EVERY = 64
-"""Batches after which the database's log is emptied."""
 _STATUS = {Outcome.STORED: 202, Outcome.REPEATED: 200, Outcome.CONFLICT: 409, Outcome.UNKNOWN_TOKEN: 403}
 
 
@@ -54,6 +52,11 @@ class Unavailable(Exception):
     """The inbox takes no messages now; nothing was lost, and the client tries again."""
 
 
+def rows_of(message: Accepted) -> bytes:
+    """What is kept of a message: which row goes into which box."""
+    return json.dumps([[one.box.path, one.row] for one in message.rows], separators=(",", ":")).encode()
+
+
 class Collector:
     """What the service holds: the plan, the open database, and messages that wait for it."""
 
@@ -64,7 +67,7 @@ class Collector:
         self._waiting: list[tuple[Message, asyncio.Future[Outcome]]] = []
         self._thread = ThreadPoolExecutor(1)
         self._store: Store | None = None
-        self._number, self._batches = -1, 0
+        self._number = -1
         self._busy = False
         self._allowance, self._since = limits.rate, time.monotonic()
 
@@ -113,11 +116,7 @@ class Collector:
         store = self._current()
         if store.path.stat().st_size > self.limits.disk:
             raise Unavailable
-        outcomes = store.put(messages, dict(rejected))
-        self._batches += 1
-        if self._batches % _LOG_EVERY == 0:
-            store.empty_log()
-        return outcomes
+        return store.put(messages, dict(rejected))
 
     def _current(self) -> Store:
         """The open database; another one as soon as a slot is closed."""
@@ -134,6 +133,11 @@ class Collector:
             except BlockingIOError:
                 raise Unavailable from None
         return self._store
+
+    def open(self) -> None:
+        """At once, though nobody sends: what a collector that was killed left in the log goes."""
+        with suppress(sqlite3.Error, OSError, Unavailable):
+            self._current()
 
     async def watch(self) -> None:
         """Let go of a database whose slot is closed, though nobody sends."""
@@ -169,9 +173,8 @@ class Collector:
         checked = check_message(self.plan, body)
         if not isinstance(checked, Accepted):
             return self._refuse(checked.reason, 422)
-        content = json.dumps([[one.box.path, one.row] for one in checked.rows], separators=(",", ":")).encode()
         try:
-            outcome = await self.keep(Message(checked.id, content, checked.token))
+            outcome = await self.keep(Message(checked.id, rows_of(checked), checked.token))
         except Unavailable:
             return JSONResponse({"status": "unavailable"}, 503, {"Retry-After": "5"})
         self.counts[outcome] += 1
@@ -211,6 +214,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 def application(collector: Collector) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> Any:
+        collector.open()
         watching = asyncio.create_task(collector.watch())
         yield
         watching.cancel()

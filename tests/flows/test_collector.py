@@ -18,12 +18,14 @@ import httpx
 import numpy as np
 import pytest
 
-from pldp.client import Memory, Person, read_plan
+from pldp.client import Accepted, Memory, Person, check_message, read_plan
 from pldp.client.plan import Plan
+from pldp.flows.collector import rows_of
 from pldp.tasks.collector.closing import close_slot
-from pldp.tasks.collector.store import Store, database, token_hash
+from pldp.tasks.collector.store import Message, Outcome, Store, database, token_hash
 from tests.flows.conftest import Pldp
-from tests.people import write_spec
+from tests.people import mode, write_spec
+from tests.tasks.collector.pages import commits, offsets
 
 SECTIONS: dict[str, Any] = {"source": {"inbox": "inbox"}, "levels": {"dependence": 1}}
 
@@ -143,11 +145,18 @@ def test_junk_of_every_sort_gets_an_answer_without_a_traceback(service: Service,
     assert (service.folder / "log").read_bytes() == b""
 
 
+def as_kept(plan: Plan, body: bytes) -> Message:
+    """A message as the collector hands it to its inbox."""
+    checked = check_message(plan, body)
+    assert isinstance(checked, Accepted)
+    return Message(checked.id, rows_of(checked), checked.token)
+
+
 def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, slow: bool) -> None:
     """Clients send, and send again what was not acknowledged, to a collector that is killed over and over."""
     service = Service(tmp_path)
     acknowledged: set[str] = set()
-    tried: set[str] = set()
+    tried: dict[str, Message] = {}
     rng = np.random.default_rng(7)
 
     async def send(seconds: float) -> None:
@@ -158,7 +167,7 @@ def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, slow: bool) -> N
                 while time.monotonic() < until:
                     body = service.message()
                     name = json.loads(body)["id"]
-                    tried.add(name)
+                    tried[name] = as_kept(service.plan, body)
                     try:
                         for _ in range(rng.integers(1, 3)):  # some send twice
                             if (await client.post("/reports", content=body)).status_code in (200, 202):
@@ -181,10 +190,12 @@ def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, slow: bool) -> N
 
         asyncio.run(killed())
         service.stop(signal.SIGKILL)
+        assert len(commits(Path(f"{database(service.inbox, 0)}-wal"))) <= 1, "of more than one batch"
     with Store(service.inbox, database(service.inbox, 0)) as store:
-        kept = {row[0].hex() for row in store.connection.execute("SELECT id FROM messages")}
+        kept = {name for name, body in tried.items() if store.put([body]) == [Outcome.REPEATED]}
+        assert len(list(store.contents())) == len(tried)
     assert len(acknowledged) > 20
-    assert acknowledged <= kept <= tried
+    assert acknowledged <= kept
 
 
 def test_a_slow_one_holds_up_nobody(service: Service) -> None:
@@ -195,12 +206,17 @@ def test_a_slow_one_holds_up_nobody(service: Service) -> None:
         assert slow_one.recv(100) == b"", "it is hung up on"
 
 
+def tokens(service: Service, number: int) -> list[str]:
+    arguments = ["collect", "tokens", str(number), "--home", "inbox"]
+    return subprocess.run(
+        [sys.executable, "-m", "pldp.flows.cli", *arguments],
+        cwd=service.folder, check=True, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+
+
 def test_tokens_are_for_one_message_each(tmp_path: Path) -> None:
     service = Service(tmp_path)
-    made = subprocess.run(
-        [sys.executable, "-m", "pldp.flows.cli", "collect", "tokens", "3", "--home", "inbox"],
-        cwd=tmp_path, check=True, capture_output=True, text=True,
-    ).stdout.split()  # fmt: skip
+    made = tokens(service, 3)
     assert len(set(made)) == 3
     service.start()
     try:
@@ -212,6 +228,28 @@ def test_tokens_are_for_one_message_each(tmp_path: Path) -> None:
     left = b"".join(path.read_bytes() for path in service.inbox.rglob("*") if path.is_file())
     assert not any(token.encode() in left for token in made)
     assert token_hash(made[0]) not in left
+
+
+def test_after_a_kill_nothing_links_a_token_to_a_report(tmp_path: Path) -> None:
+    """The disk as a SIGKILL leaves it, and as the next start does: no log, and rows in the order of their keys."""
+    service = Service(tmp_path)
+    made = tokens(service, 40)
+    service.start()
+    with httpx.Client(base_url=service.url) as client:
+        for token in made[:20]:
+            assert client.post("/reports", content=service.message(token=token)).status_code == 202
+        service.stop(signal.SIGKILL)
+    path = database(service.inbox, 0)
+    for _ in ("killed", "started again"):
+        assert commits(Path(f"{path}-wal")) == []
+        assert all(cells == sorted(cells, reverse=True) for cells in offsets(path))
+        left = b"".join(one.read_bytes() for one in service.inbox.rglob("*") if one.is_file())
+        assert not any(token_hash(token) in left for token in made[:20])
+        assert all(token_hash(token) in left for token in made[20:])
+        assert {mode(one) for one in service.inbox.iterdir()} <= {0o600, 0o644}
+        assert mode(path) == 0o600
+        service.start()
+    service.stop(signal.SIGKILL)
 
 
 @pytest.mark.usefixtures("server")
