@@ -25,13 +25,13 @@ def commits(log: Path) -> list[bytes]:
     return found
 
 
-def offsets(database: Path) -> list[list[int]]:
-    """Of every page of rows by key: where its rows lie, in the order of keys. SQLite writes from the end on."""
+def offsets(database: Path, holding: bytes) -> list[list[int]]:
+    """Of every page of rows by key that holds this: where rows lie, in the order of keys. SQLite fills from the end."""
     content = database.read_bytes()
     size = struct.unpack(">H", content[16:18])[0]
     found = []
     for page in (content[at : at + size] for at in range(size, len(content), size)):
-        if page[0] == _LEAF_OF_KEYS:
+        if page[0] == _LEAF_OF_KEYS and holding in page:
             cells = struct.unpack(">H", page[3:5])[0]
             found.append(list(struct.unpack(f">{cells}H", page[8 : 8 + 2 * cells])))
     return found
