@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from pldp.tasks.collector.store import Message, Outcome, Store, database, opened
+from pldp.tasks.durable import folder_bytes
 
 _BATCH = 2048
 _LOOK = 0.2
@@ -84,7 +84,7 @@ class Writer:
                 rejected, self.rejected = self.rejected, Counter()
                 try:
                     outcomes = await loop.run_in_executor(self._thread, self._put, [one for one, _ in batch], rejected)
-                except _TROUBLE:
+                except Exception:  # whatever it is, nobody waits for ever
                     self.rejected += rejected
                     for _, done in batch:
                         if not done.done():
@@ -105,10 +105,7 @@ class Writer:
     def _full(self) -> bool:
         """Looked at once a second: a batch adds little to it."""
         if time.monotonic() - self._measured > 1:
-            sizes = (
-                os.lstat(os.path.join(root, name)).st_size for root, _, names in os.walk(self.folder) for name in names
-            )
-            self._used, self._measured = sum(sizes), time.monotonic()
+            self._used, self._measured = folder_bytes(self.folder), time.monotonic()
         return self._used > self.limits.disk
 
     def _current(self) -> Store:
@@ -153,7 +150,7 @@ class Writer:
             rejected, self.rejected = self.rejected, Counter()
             try:
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._tend, rejected)
-            except _TROUBLE:
+            except Exception:  # whatever it is, slots are closed after it too
                 self.rejected += rejected
 
     def _behind(self) -> bool:

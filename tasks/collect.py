@@ -19,7 +19,7 @@ from pldp.tasks.ingest import Ingested, ingest, n_partitions
 from pldp.tasks.repeats import most_equal
 from pldp.tasks.reports import commit_reports
 from pldp.tasks.run import Run
-from pldp.tasks.sent import Inbox, Sent, batches, height, read_sent
+from pldp.tasks.sent import Inbox, Sent, batches, height, sent_of
 from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stage import stage
 
@@ -32,8 +32,7 @@ def ingest_source(run: Run, file: SpecFile) -> Ingested:
 @stage()
 def collect(run: Run, file: SpecFile) -> Ingested:
     """Cut what clients sent into the run's partitions. A repeat finds committed ones and leaves them."""
-    plan, folder = run.plan, file.source
-    sent = read_sent(folder, plan)
+    plan, sent = run.plan, sent_of(file)
     # Fixed by the first run: another memory on a rerun must not cut the rest differently.
     commit(run.folder / "partitions", str(n_partitions(sent.n_users, plan, file.spec.runner)).encode())
     partitions = int((run.folder / "partitions").read_bytes())

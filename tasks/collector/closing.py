@@ -19,12 +19,11 @@ from pldp.client.plan import Plan
 from pldp.client.questions import Box
 from pldp.questions.question import Columns
 from pldp.questions.shuffle import shuffle
+from pldp.tasks.collector.manifest import Manifest
 from pldp.tasks.collector.store import Store, database, opened
 from pldp.tasks.drafts import replace
 from pldp.tasks.durable import make_folder, sync_folder, sync_tree
 from pldp.tasks.reports import commit_reports
-
-MANIFEST = "received.json"
 
 
 def close_slot(folder: Path, slot: str, plan: Plan) -> Path:
@@ -79,8 +78,7 @@ def _write(draft: Path, closed: Path, plan: Plan, old: Store) -> None:
     for path, box in boxes.items():
         # The order of ids is random already; a second shuffle owes nothing to how clients drew them.
         commit_reports(draft / path / "reports.parquet", shuffle(_columns(box, rows.pop(path)), stream))
-    received = {"people": people, "rejected": old.rejected()}
-    (draft / MANIFEST).write_text(json.dumps(received), encoding="utf-8")
+    Manifest(people, old.rejected()).write(draft)
     sync_tree(draft)
     draft.rename(closed)
     sync_folder(closed.parent)

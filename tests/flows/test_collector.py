@@ -18,11 +18,11 @@ import httpx
 import numpy as np
 import pytest
 
-from pldp.client import Accepted, Memory, Person, check_message, read_plan
+from pldp.client import Memory, Person, read_plan
 from pldp.client.plan import Plan
-from pldp.flows.collector import rows_of
 from pldp.tasks.collector.closing import close_slot
 from pldp.tasks.collector.store import Message, Outcome, Store, database, token_hash
+from tests.flows.collected import as_kept
 from tests.flows.conftest import Pldp
 from tests.people import mode, write_spec
 from tests.tasks.collector.pages import commits, offsets
@@ -143,13 +143,6 @@ def test_junk_of_every_sort_gets_an_answer_without_a_traceback(service: Service,
             assert answer.status_code in (200, 202, 409, 422), answer.text
             assert "Traceback" not in answer.text
     assert (service.folder / "log").read_bytes() == b""
-
-
-def as_kept(plan: Plan, body: bytes) -> Message:
-    """A message as the collector hands it to its inbox."""
-    checked = check_message(plan, body)
-    assert isinstance(checked, Accepted)
-    return Message(checked.id, rows_of(checked), checked.token)
 
 
 def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, slow: bool) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,14 @@ from pldp.client.plan import Plan
 from pldp.flows.collecting import settled
 from pldp.flows.collector import Collector, application
 from pldp.flows.collector_writer import Limits
+from pldp.questions.received import share_of
+from pldp.tasks.check import check
 from pldp.tasks.collector.closing import close_slot
-from pldp.tasks.collector.store import Message, Store, database
-from pldp.tasks.handout import write_plan
-from pldp.tasks.signing import make_key
+from pldp.tasks.collector.manifest import Manifest
+from pldp.tasks.collector.store import Store, database
+from pldp.tasks.sent import sent_of
 from pldp.tasks.specfile import load_spec
-from tests.people import write_spec
+from tests.flows.collected import answer, fill, inbox
 from tests.pldp.client import plans
 
 
@@ -57,8 +58,8 @@ def test_an_expired_plan_is_answered_no_more(tmp_path: Path, plan: Plan) -> None
         assert (answer.status_code, answer.json()) == (410, {"status": "expired"})
         health = client.get("/health")
         assert (health.status_code, health.json()["status"], health.json()["store"]) == (503, "expired", "open")
-    received = json.loads((close_slot(tmp_path, "monday", over) / "received.json").read_text())
-    assert received == {"people": 1, "rejected": {}}, "and who came late is nobody's rejected message"
+    received = Manifest.read(close_slot(tmp_path, "monday", over))
+    assert received == Manifest(1, {}), "and who came late is nobody's rejected message"
 
 
 def test_health_tells_of_an_inbox_that_takes_nothing(tmp_path: Path, plan: Plan) -> None:
@@ -72,17 +73,27 @@ def test_health_tells_of_an_inbox_that_takes_nothing(tmp_path: Path, plan: Plan)
 
 
 def test_what_came_in_before_the_end_is_released_after_it(tmp_path: Path) -> None:
-    spec = write_spec(tmp_path, source={"inbox": "inbox"}, levels={"dependence": 1})
-    make_key(tmp_path / "key.pem")
-    issued = datetime.now(UTC) - timedelta(days=2)
-    (tmp_path / "inbox").mkdir(mode=0o700)
-    where, file = tmp_path / "inbox" / "plan.signed", load_spec(spec)
-    write_plan(file, tmp_path / "key.pem", where, period="once", issued=issued, expires=issued + timedelta(days=1))
-    with Store(tmp_path / "inbox", database(tmp_path / "inbox", 0)) as store:
-        store.put([Message(os.urandom(16), b'[["attribute=job/level=low",[1]]]')])
+    file, own = inbox(tmp_path, days=-1)
+    fill(tmp_path / "inbox", own, 3)
     closed = settled(file, "monday")
     assert closed is not None
-    assert json.loads((closed / "received.json").read_text())["people"] == 1
+    assert Manifest.read(closed) == Manifest(3, {})
+
+
+def test_rejected_messages_count_as_unusable_and_people_as_users(tmp_path: Path) -> None:
+    """Of 90 messages 60 are junk, and of the 30 people none answers both questions."""
+    file, own = inbox(tmp_path)
+    with collector(tmp_path / "inbox", own) as client:
+        codes = [client.post("/reports", content=b"junk").status_code for _ in range(60)]
+        codes += [client.post("/reports", content=answer(own, i, job="nurse")).status_code for i in range(10)]
+        codes += [client.post("/reports", content=answer(own, i, sex="male")).status_code for i in range(20)]
+    assert codes == [422] * 60 + [202] * 30
+    closed = load_spec(file.path, settled(file, "monday"))
+    sent = sent_of(closed)
+    assert sent.n_users == 30
+    assert share_of(sent.set_aside, sum(sent.sizes)) == Fraction(2, 3)
+    (problem,) = check(closed).gates
+    assert "0.667 of what clients sent would be set aside" in str(problem)
 
 
 def test_counts_of_rejected_messages_are_on_disk_within_seconds(tmp_path: Path, plan: Plan) -> None:
