@@ -87,7 +87,7 @@ def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -
     os.umask(0o077)
     plan, envelope = signed_plan(plan_path)
     make_folder(folder)
-    commit(folder / PLAN, envelope, mode=0o644)
+    commit(folder / PLAN, envelope, mode=0o644)  # public, and read by whoever releases
     if (folder / PLAN).read_bytes() != envelope:
         raise SourceError(
             "holds messages to another plan, and a message answers one",

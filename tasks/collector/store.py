@@ -16,7 +16,6 @@ short can be told from the others.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
 import os
@@ -30,6 +29,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from pldp.tasks.collector.locks import lock, share
 from pldp.tasks.drafts import commit
 from pldp.tasks.durable import make_folder, sync_folder
 from pldp.tasks.query import statement
@@ -110,15 +110,16 @@ def database(folder: Path, number: int) -> Path:
 class Store:
     """One database, held by one process at a time."""
 
-    def __init__(self, folder: Path, path: Path, *, wait: bool = False) -> None:
+    def __init__(self, folder: Path, path: Path, *, wait: float = 0.0) -> None:
+        """BlockingIOError where another process holds it after so many seconds."""
         make_folder(folder)
         self.folder, self.path = folder, path
-        self._lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._lock = lock(Path(f"{path}.lock"), folder, wait)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             self._key = _hashing_key(folder)
-            # The log takes the mode of the database, which therefore has it from its first byte.
+            # The log takes mode and owner of the database, which therefore has them from its first byte.
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            share(self.path, folder)
             self.connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             for name in _SETTINGS:
                 self.connection.execute(statement(name)).fetchall()
@@ -231,4 +232,5 @@ def _hashing_key(folder: Path) -> bytes:
     path = folder / "ids.key"
     if not path.exists():
         commit(path, secrets.token_bytes(32))
+        share(path, folder)
     return path.read_bytes()
