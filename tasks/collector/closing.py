@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pldp.client.plan import Plan
@@ -39,7 +40,7 @@ def close_slot(folder: Path, slot: str, plan: Plan, patience: float = PATIENCE) 
         path = database(folder, number)
         if path.exists() or not closed.exists():
             with Store(folder, path, wait=patience) as old:  # until the collector has let go of it
-                _next(folder, number + 1, old)
+                _next(folder, number + 1, old, plan)
                 if not closed.exists():
                     _write(folder / "closed" / f".{slot}", closed, plan, old)
                 old.delete()
@@ -78,8 +79,12 @@ def _note(path: Path, number: int) -> None:
     share(path, path.parent)
 
 
-def _next(folder: Path, number: int, old: Store) -> None:
-    """The database that takes messages now, with the tokens that nobody has used; the collector waits for it."""
+def _next(folder: Path, number: int, old: Store, plan: Plan) -> None:
+    """The database that takes messages now; the collector waits for it.
+
+    It has the tokens that nobody has used and, while the plan is answered, the keyed hashes of ids that were: a client
+    that had no answer sends its message again, and it must not count in two slots.
+    """
     path = database(folder, number)
     if path.exists():
         return
@@ -89,6 +94,8 @@ def _next(folder: Path, number: int, old: Store) -> None:
     with Store(folder, draft) as new:
         if old.needs_tokens:
             new.add_tokens(old.tokens())
+        if datetime.now(UTC) < plan.expires:
+            new.add_seen(old.keys())
     Path(f"{draft}.lock").unlink()
     draft.rename(path)
     sync_folder(folder)

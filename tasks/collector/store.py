@@ -3,8 +3,8 @@
     plan.signed                the plan that messages answer
     open                       the number of the database that takes messages now
     ids.key                    by which ids of messages are hashed
-    inbox-<n>.sqlite           that database: messages by a keyed hash of their random id, hashes of tokens nobody has
-                               used yet
+    inbox-<n>.sqlite           that database: messages by a keyed hash of their random id, such hashes of messages of
+                               earlier slots, hashes of tokens nobody has used yet
     closed/<slot>/…/*.parquet  what came in until a slot, shuffled, without ids
 
 A database has no row numbers and no times, and what is deleted is overwritten. A spent token is deleted in the
@@ -21,7 +21,7 @@ import hmac
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -47,14 +47,16 @@ _SETTINGS = (
     "40_inbox_log",
     "41_inbox_messages",
     "41_inbox_fresh",
+    "41_inbox_seen",
     "41_inbox_tokens",
     "41_inbox_rejected",
 )
 # Read once: they run for every message.
-_KNOWN, _HAS_TOKEN, _SPEND, _MESSAGE, _FRESH, _RENEW, _REJECT = map(
+_KNOWN, _SEEN, _HAS_TOKEN, _SPEND, _MESSAGE, _FRESH, _RENEW, _REJECT = map(
     statement,
     (
         "43_inbox_known",
+        "43_inbox_seen",
         "42_inbox_has_token",
         "43_inbox_spend",
         "43_inbox_message",
@@ -161,6 +163,17 @@ class Store:
         self.connection.execute("COMMIT")
         self.empty_log()
 
+    def keys(self) -> Iterator[bytes]:
+        """Keyed hashes of the ids of all messages of this slot and of earlier ones, in their order."""
+        return (row[0] for row in self.connection.execute(statement("44_inbox_keys")))
+
+    def add_seen(self, keys: Iterable[bytes]) -> None:
+        """Messages of earlier slots: whoever sends one of them again is not counted again."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        self.connection.executemany(statement("42_inbox_seen"), ((key,) for key in keys))
+        self.connection.execute("COMMIT")
+        self.empty_log()
+
     def tokens(self) -> list[bytes]:
         return [row[0] for row in self.connection.execute(statement("44_inbox_unspent"))]
 
@@ -187,6 +200,8 @@ class Store:
         known = batch.messages.get(key) or self._newest.get(key) or self._stored(key)
         if known is not None:
             return Outcome.REPEATED if known == message.content else Outcome.CONFLICT
+        if self.connection.execute(_SEEN, (key,)).fetchone() is not None:
+            return Outcome.REPEATED
         if needed:
             token = token_hash(message.token) if message.token else b""
             if token in batch.spent or self.connection.execute(_HAS_TOKEN, (token,)).fetchone() is None:

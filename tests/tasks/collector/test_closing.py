@@ -8,6 +8,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,7 @@ from pldp.errors import HomeError
 from pldp.tasks.collector import boxes
 from pldp.tasks.collector.closing import close_slot
 from pldp.tasks.collector.manifest import Manifest
-from pldp.tasks.collector.store import Store, database
+from pldp.tasks.collector.store import Outcome, Store, database
 from tests.people import mode
 from tests.pldp.client import plans
 from tests.tasks.collector.test_store import message
@@ -90,7 +92,7 @@ def test_root_closes_the_inbox_of_a_collector_of_nobody(plan: Plan, reachable: P
 
 HOLDER = """
 import sys, time, pathlib
-from pldp.tasks.collector.store import Store, database, opened
+from pldp.tasks.collector.store import Outcome, Store, database, opened
 folder = pathlib.Path(sys.argv[1])
 with Store(folder, database(folder, 0)):
     print("holds", flush=True)
@@ -115,3 +117,18 @@ def test_many_messages_take_turns_in_memory(tmp_path: Path, plan: Plan, monkeypa
     wanted = [int(one.content.split(b"[")[3].split(b"]")[0]) for one in sent]
     assert np.array_equal(np.sort(np.concatenate(rows)), np.sort(wanted))
     assert not (closed / ".spool").exists()
+
+
+def test_a_message_counts_once_over_all_slots_of_its_plan(tmp_path: Path, plan: Plan) -> None:
+    sent = [message(plan) for _ in range(5)]
+    lives = replace(plan, expires=datetime.now(UTC) + timedelta(hours=1))
+    for slot in range(3):
+        with Store(tmp_path, database(tmp_path, slot)) as store:
+            assert store.put(sent[: slot + 1]) == [Outcome.REPEATED] * slot + [Outcome.STORED]
+        assert Manifest.read(close_slot(tmp_path, str(slot), lives)) == Manifest(1, {})
+        left = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+        assert not any(one.id in left or one.id.hex().encode() in left for one in sent)
+    over = replace(plan, expires=datetime.now(UTC))
+    close_slot(tmp_path, "last", over)
+    with Store(tmp_path, database(tmp_path, 4)) as store:
+        assert list(store.keys()) == [], "after that nobody is answered, and nothing is kept"
