@@ -20,6 +20,7 @@ import pytest
 
 from pldp.client import Memory, Person, read_plan
 from pldp.client.plan import Plan
+from pldp.flows.collector_protocol import HEAD_BYTES
 from pldp.tasks.collector.closing import close_slot
 from pldp.tasks.collector.store import Message, Outcome, Store, database, token_hash
 from tests.flows.collected import as_kept
@@ -197,6 +198,36 @@ def test_a_slow_one_holds_up_nobody(service: Service) -> None:
         assert httpx.post(f"{service.url}/reports", content=service.message()).status_code == 202
         slow_one.settimeout(20)
         assert slow_one.recv(100) == b"", "it is hung up on"
+
+
+def test_a_head_beyond_its_room_is_refused_and_who_drips_on_is_hung_up_on(service: Service) -> None:
+    """One that fits is taken, in one piece or in many; none of it keeps a connection."""
+    body = service.message()
+    head = b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" % len(body)
+    filled = head + b"X-Fill: " + b"x" * (HEAD_BYTES - len(head) - 20) + b"\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", service.port), 20) as one:
+        for code in (b"202", b"200"):  # on one connection
+            for at in range(0, len(filled), 5000):
+                one.sendall(filled[at : at + 5000])
+                time.sleep(0.01)
+            one.sendall(body)
+            answered = b""
+            while not answered.endswith(b"}"):
+                answered += one.recv(1000)
+            assert answered.startswith(b"HTTP/1.1 " + code)
+    with socket.create_connection(("127.0.0.1", service.port), 20) as one:
+        one.sendall(head + b"X-Fill: " + b"x" * HEAD_BYTES)
+        assert one.recv(1000).startswith(b"HTTP/1.1 431 ")
+        assert one.recv(1000) == b""
+    with socket.create_connection(("127.0.0.1", service.port), 20) as one:
+        one.sendall(b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nx")
+        answered = b""
+        while part := one.recv(1000):
+            answered += part
+        assert answered.startswith(b"HTTP/1.1 413 ")
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "x"}
+    assert httpx.get(f"{service.url}/health", headers=upgrade).status_code == 200
+    assert (service.folder / "log").read_bytes() == b""
 
 
 def tokens(service: Service, number: int) -> list[str]:

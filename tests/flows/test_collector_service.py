@@ -67,6 +67,10 @@ def test_health_tells_of_an_inbox_that_takes_nothing(tmp_path: Path, plan: Plan)
         health = client.get("/health")
         assert (health.status_code, health.json()["status"]) == (503, "full")
         assert client.post("/reports", content=message(plan)).status_code == 503
+    (tmp_path / "closed" / "monday").mkdir(parents=True)
+    (tmp_path / "closed" / "monday" / "reports.parquet").write_bytes(bytes(1 << 20))
+    with collector(tmp_path, plan, disk=1 << 20) as client:
+        assert client.post("/reports", content=message(plan)).status_code == 503, "closed slots take room too"
     with Store(tmp_path, database(tmp_path, 0)), collector(tmp_path, plan) as client:
         health = client.get("/health")
         assert (health.status_code, health.json()["status"]) == (503, "unavailable")
