@@ -100,15 +100,19 @@ def _read_plan(path: Path) -> Plan:
     return Plan.model_validate_json(path.read_bytes())
 
 
+def require_slot(slot: str) -> None:
+    """The name of a slot names folders too."""
+    if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot) or not slot.strip("."):
+        rule = "must be 1 to 64 letters, digits or _.:+-, and not dots alone"
+        raise SpecError(rule, Outcome.NOTHING_RUN, field="slot", value=quoted(slot))
+
+
 def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False, seed: int | None = None) -> Run:
     """The run of this identity: spec, snapshot of what it reads, and schedule slot. The same identity resumes.
 
     A hash of private data would let anyone confirm a guess at it, so the snapshot is keyed with the home's secret.
     """
-    if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot):
-        raise SpecError(
-            "must be 1 to 64 letters, digits or _.:+-", Outcome.NOTHING_RUN, field="slot", value=quoted(slot)
-        )
+    require_slot(slot)
     if not evaluation:
         _refuse_older(home, file.spec.name, slot)
         home.refuse_lost_key(file.spec.name, slot)

@@ -89,6 +89,8 @@ class Intervals(Model):
 
 class Retention(Model):
     vault: Literal["delete", "keep"] = "delete"
+    inbox: Literal["delete", "keep"] = "delete"
+    """Of a collector's slot, once it is published: its reports lie in the release's own files."""
 
 
 class Spec(Model):
