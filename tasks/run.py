@@ -28,6 +28,8 @@ from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stamps import Stamp, require_unchanged, stamp
 
 _CHUNK = 1 << 20
+ANSWERED = "answered.json"
+"""Where clients sent no report on some question: the paths of all sheets with reports."""
 FORMAT = 2
 """Of runs: what an older one has drawn is never drawn again by this one."""
 
@@ -87,6 +89,12 @@ class Run:
         return _read_plan(self.folder / "plan.json")
 
     @property
+    def answered(self) -> Plan:
+        """The plan without what nobody answered: what estimates are made of. Where the vault draws, everybody does."""
+        path = self.folder / ANSWERED
+        return _read_answered(self.folder) if path.exists() else self.plan
+
+    @property
     def spec_sha256(self) -> str:
         return hashlib.sha256((self.folder / "spec.json").read_bytes()).hexdigest()
 
@@ -98,6 +106,11 @@ class Run:
 @lru_cache(maxsize=8)
 def _read_plan(path: Path) -> Plan:
     return Plan.model_validate_json(path.read_bytes())
+
+
+@lru_cache(maxsize=8)
+def _read_answered(folder: Path) -> Plan:
+    return _read_plan(folder / "plan.json").answered(json.loads((folder / ANSWERED).read_bytes()))
 
 
 def require_slot(slot: str) -> None:

@@ -161,14 +161,15 @@ def read_sent(folder: Path, plan: Plan, collected: Manifest | None = None) -> Se
 
 
 def _require_answers(folder: Path, plan: Plan, rows: dict[str, int], set_aside: Sequence[SetAside]) -> None:
-    """Somebody answered every question."""
+    """Somebody answered something, and every part of a question that is estimated as a whole."""
     left = "".join(f"; set aside: {one.reports:,} ({one.reason})" for one in set_aside)
     if not any(rows.values()):
         raise SourceError(
             f"no reports{left}", Outcome.NOTHING_PUBLISHED, file=folder, remedy="Check source.reports and its folders."
         )
-    answered = {(number, q.subject(s)) for number, q in enumerate(plan.questions) for s in q.sheets() if rows[s.path]}
-    for number, question in enumerate(plan.questions):
+    there = plan.answered([path for path, n in rows.items() if n]).questions
+    answered = {(number, q.subject(s)) for number, q in enumerate(there) for s in q.sheets() if rows[s.path]}
+    for number, question in enumerate(there):
         for sheet in question.sheets():
             if (number, question.subject(sheet)) not in answered:
                 raise SourceError(

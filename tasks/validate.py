@@ -9,7 +9,7 @@ import polars as pl
 
 from pldp.channels.randomness import Keystream
 from pldp.proof.gates import proof
-from pldp.questions.doubts import Doubt, answers_left, doubts_gate
+from pldp.questions.doubts import UNANSWERED, Doubt, answers_left, doubts_gate
 from pldp.questions.plan import Plan
 from pldp.questions.question import Evidence
 from pldp.tasks.count import Counted
@@ -41,9 +41,9 @@ def validate(
     gates = [*plan.gates(ingested.n_users, ingested.partitions, files)]
     received = ingested.received
     if received is not None:
-        subjects = [subject for question in plan.questions for subject in question.subjects]
-        gates += [received.gate(), *doubts_gate(doubts, refuse=received.refuse), answers_left(subjects, withheld)]
-    for number, question in enumerate(plan.questions):
+        against = [doubt for doubt in doubts if doubt.finding != UNANSWERED]
+        gates += [received.gate(), *doubts_gate(against, refuse=received.refuse), answers_left(plan.subjects, withheld)]
+    for number, question in enumerate(run.answered.questions):
         if withheld.issuperset(question.subjects):
             continue
         rows = {name: frame.to_dict(as_series=False) for name, frame in tables[number].items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,10 @@ class Sending(Frozen):
     def subjects(self) -> tuple[str, ...]:
         """All that doubts can be about."""
         return tuple(dict.fromkeys(self.subject(sheet) for sheet in self.sheets()))
+
+    def answered(self, sheets: Collection[str]) -> Self | None:
+        """The question as far as anybody answered it, given the paths of sheets with reports; None: nobody did."""
+        return self if any(sheet.path in sheets for sheet in self.sheets()) else None
 
     def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
         """What speaks against reports that clients sent, with this false alarm."""

@@ -110,6 +110,38 @@ def test_reports_of_a_slot_go_when_it_is_published_and_the_slot_stays_done(tmp_p
 
 
 @pytest.mark.usefixtures("server")
+@pytest.mark.parametrize(
+    ("kind", "answers", "left"),
+    [
+        ("histograms", {"sex": "male"}, {"job"}),
+        ("hidden", {"job": "nurse"}, {"sex"}),
+        ("numbers", {"income": 30}, {"job", "sex"}),
+        ("numbers", {"job": "nurse", "sex": "male"}, {"income"}),
+        ("several", {"job": "nurse", "sex": "male"}, None),
+    ],
+)
+def test_a_question_that_nobody_answered_is_withheld(
+    kind: str, answers: dict[str, Any], left: set[str] | None, tmp_path: Path, pldp: Pldp
+) -> None:
+    make_catalogue().write_csv(tmp_path / "catalogue.csv")
+    file, plan = signed(tmp_path, load_spec(KINDS[kind](tmp_path)))
+    fill(tmp_path / "inbox", plan, 300, **answers)
+    done = release(file.path, tmp_path / "home", slot="monday")
+    assert (done.status, done.page_problem) == ("published", None)
+    with duckdb.connect(str(tmp_path / "home" / "results.duckdb"), read_only=True) as results:
+        found = results.execute(
+            "SELECT attribute, n_users FROM doubts, releases WHERE finding = 'no reports'"
+        ).fetchall()
+        published = {row[0] for row in results.execute("SELECT attribute FROM histograms").fetchall()}
+    assert {users for _, users in found} == {300}
+    withheld = {attribute for attribute, _ in found}
+    assert withheld == (left or withheld)
+    assert published.isdisjoint(withheld)
+    assert pldp("show", done.release_id, "--home", tmp_path / "home").code == 0
+    assert pldp("validate", done.release_id, "--home", tmp_path / "home").code == 0
+
+
+@pytest.mark.usefixtures("server")
 def test_a_schedule_resumes_a_slot_that_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It died after it had spent: the slot is closed, and the same reports are released."""
     file, plan = inbox(tmp_path)
