@@ -102,7 +102,7 @@ def kind_of(content: Mapping[str, Any]) -> Any:
 def spec_of(spec: AnySpec, question: Any) -> AnySpec:
     """The spec, or the entry of it, that a question was planned from; numbers are asked of the table of people."""
     kind = question.kind if question.kind in SPECS else PEOPLE
-    return next(entry for entry in entries_of(spec) if entry.kind == kind)  # type: ignore[no-any-return]
+    return next(entry for entry in entries_of(spec) if entry.kind == kind)
 
 
 SPECS: dict[str, SpecKind] = {

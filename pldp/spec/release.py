@@ -24,6 +24,7 @@ from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Text, Whole
 from pldp.spec.gates import Gates as Gates
 from pldp.spec.levels import Budget, Expected, Levels, check_shares, is_whole
+from pldp.spec.retention import Retention as Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Source
@@ -85,12 +86,6 @@ class Combination(Model):
 class Intervals(Model):
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
     target: Literal["users", "population"] = "users"
-
-
-class Retention(Model):
-    vault: Literal["delete", "keep"] = "delete"
-    inbox: Literal["delete", "keep"] = "delete"
-    """Of a collector's slot, once it is published: its reports lie in the release's own files."""
 
 
 class Spec(Model):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pldp.errors import HomeError, Outcome
 from pldp.tasks.collector.locks import share
+from pldp.tasks.collector.manifest import NAME
 from pldp.tasks.drafts import commit
 from pldp.tasks.durable import delete_folder
 from pldp.tasks.specfile import SpecFile
@@ -23,8 +24,9 @@ def forget_slot(file: SpecFile, release_id: str, status: str) -> None:
     note = folder / _NOTE
     commit(note, json.dumps({"release": release_id}).encode())
     share(note, folder.parent)
-    for path in [path for path in folder.iterdir() if path != note]:
-        reason = delete_folder(path) if path.is_dir() else path.unlink()
+    (folder / NAME).unlink(missing_ok=True)
+    for path in [path for path in folder.iterdir() if path.is_dir()]:
+        reason = delete_folder(path)
         if reason is not None:
             raise HomeError(
                 f"reports of release {release_id}, which is published and needs them no more, could not be deleted "

@@ -141,11 +141,8 @@ class Store:
     def close(self) -> None:
         if self._lock >= 0:
             self.connection.close()
-            self._unlock()
-
-    def _unlock(self) -> None:
-        os.close(self._lock)
-        self._lock = -1
+            os.close(self._lock)
+            self._lock = -1
 
     def empty_log(self) -> None:
         """Nothing is left of the order in which messages came."""
@@ -238,7 +235,7 @@ class Store:
         self.connection.close()
         for side in _SIDES:
             Path(f"{self.path}{side}").unlink(missing_ok=True)
-        self._unlock()
+        self.close()
         sync_folder(self.folder)
 
 

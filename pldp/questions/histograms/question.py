@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,7 @@ from pldp.spec.fields import Ratio
 
 class Histograms(Question):
     kind: Literal["histograms"] = "histograms"
+    parted: ClassVar[str] = "attributes"
     total: Ratio
     """The budget of the whole release, of which the attributes have shares."""
     levels: tuple[str, ...]
@@ -157,16 +158,6 @@ class Histograms(Question):
 
     def report_weights(self, sheet: Sheet, reports: Columns) -> NDArray[np.int64]:
         return weights(self, sheet, reports)
-
-    def answered(self, sheets: Collection[str]) -> Self | None:
-        """Without the attributes that nobody answered."""
-        asked = [any(path in sheets for path in self.paths(number)) for number in range(len(self.attributes))]
-        if all(asked):
-            return self
-        # Not a copy, which would have places of the attributes that are left out.
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        left = tuple(attribute for attribute, there in zip(self.attributes, asked, strict=True) if there)
-        return type(self)(**{**fields, "attributes": left}) if left else None
 
     def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
         return doubts(self, evidence, alpha)
