@@ -48,7 +48,7 @@ def serve(
 ) -> None:
     """Take people's messages, and serve the plan and the page. It reads no key and no vault, and logs nobody."""
     from pldp.flows.collecting import serve
-    from pldp.flows.collector import Limits
+    from pldp.flows.collector_writer import Limits
 
     serve(plan, home, host, port, Limits(rate=rate, disk=disk << 20))
 

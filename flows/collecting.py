@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
+import os
 import secrets
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pldp.client.plan import Plan, read_plan
 from pldp.client.questions import Refused
 from pldp.errors import Outcome, SourceError
-from pldp.flows.collector import Collector, Limits, application
+from pldp.flows.collector import Collector, application
+from pldp.flows.collector_protocol import GuardedProtocol
+from pldp.flows.collector_writer import Limits
 from pldp.tasks.collector.closing import close_slot
 from pldp.tasks.collector.store import Store, database, opened, token_hash
 from pldp.tasks.drafts import commit
@@ -23,44 +24,17 @@ from pldp.tasks.inbox import printable
 from pldp.tasks.specfile import SpecFile, resolve
 
 PLAN = "plan.signed"
-_HEAD_SECONDS = 10.0
-"""That the head of a request may take to arrive."""
 _CONNECTIONS = 2000
 
 
-class GuardedProtocol(HttpToolsProtocol):
-    """Hangs up on whoever does not get a request's head across in time: a slow one holds a connection and no more."""
-
-    _overdue: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._overdue = self.loop.call_later(_HEAD_SECONDS, transport.close)
-
-    def on_headers_complete(self) -> None:
-        self._settle()
-        super().on_headers_complete()
-
-    def on_message_begin(self) -> None:
-        self._settle()
-        self._overdue = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
-        super().on_message_begin()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._settle()
-        super().connection_lost(exc)
-
-    def _settle(self) -> None:
-        if self._overdue is not None:
-            self._overdue.cancel()
-            self._overdue = None
+_ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
-def signed_plan(path: Path) -> tuple[Plan, bytes]:
-    """A plan as its own key signed it. Whose key that is, people check by the fingerprint they were given."""
+def signed_plan(path: Path, now: datetime | None = None) -> tuple[Plan, bytes]:
+    """A plan as its own key signed it, not expired now. Whose key that is, people check by its fingerprint."""
     try:
         envelope = path.read_bytes()
-        return read_plan(envelope, _own_fingerprint(envelope)), envelope
+        return read_plan(envelope, _own_fingerprint(envelope), now), envelope
     except OSError as error:
         rule = f"cannot be read ({error.strerror})"
         raise SourceError(rule, Outcome.NOTHING_COLLECTED, file=printable(path)) from None
@@ -79,9 +53,10 @@ def _own_fingerprint(envelope: bytes) -> str:
 
 def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -> None:
     """Take messages until the process is told to end."""
+    os.umask(0o077)
     plan, envelope = signed_plan(plan_path)
     make_folder(folder)
-    commit(folder / PLAN, envelope, mode=0o644)
+    commit(folder / PLAN, envelope, mode=0o644)  # public, and read by whoever releases
     if (folder / PLAN).read_bytes() != envelope:
         raise SourceError(
             "holds messages to another plan, and a message answers one",
@@ -95,6 +70,7 @@ def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -
         host=host,
         port=port,
         http=GuardedProtocol,
+        ws="none",
         access_log=False,
         log_level="error",
         server_header=False,
@@ -127,7 +103,7 @@ def settled(file: SpecFile, slot: str) -> Path | None:
     if file.spec.source.inbox is None:
         return None
     folder = resolve(file.path, file.spec.source.inbox)
-    plan, _ = signed_plan(folder / PLAN)
+    plan, _ = signed_plan(folder / PLAN, _ALWAYS)  # expiry ends answering, and nothing else
     if plan.document["release_plan"] != file.plan.sha256:
         raise SourceError(
             f"people answered the plan {plan.document['release_plan'][:12]}, and the spec's is {file.plan.sha256[:12]}",

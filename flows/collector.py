@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,45 +26,31 @@ from starlette.routing import Route
 from pldp.client.message import Accepted, check_message
 from pldp.client.plan import Plan
 from pldp.flows.collector_page import page_routes
-from pldp.tasks.collector.store import Message, Outcome, Store, database, opened
+from pldp.flows.collector_writer import Limits, State, Unavailable, Writer
+from pldp.tasks.collector.store import Message, Outcome
 
-_BATCH = 2048
-_LOG_EVERY = 64
-"""Batches after which the database's log is emptied."""
 _STATUS = {Outcome.STORED: 202, Outcome.REPEATED: 200, Outcome.CONFLICT: 409, Outcome.UNKNOWN_TOKEN: 403}
+_PASSING = frozenset({"rate", "slow"})
+"""Why a message is not looked at. It may come again, so it is no unusable one."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    body: int = 1 << 16
-    """Bytes of a message."""
-    seconds: float = 10.0
-    """That a body may take to arrive."""
-    rate: float = 10_000.0
-    """Messages per second, of everybody together."""
-    disk: int = 8 << 30
-    """Bytes of the inbox."""
-    waiting: int = 4096
-    """Messages that wait for the disk."""
-
-
-class Unavailable(Exception):
-    """The inbox takes no messages now; nothing was lost, and the client tries again."""
+def rows_of(message: Accepted) -> bytes:
+    """What is kept of a message: which row goes into which box."""
+    return json.dumps([[one.box.path, one.row] for one in message.rows], separators=(",", ":")).encode()
 
 
 class Collector:
-    """What the service holds: the plan, the open database, and messages that wait for it."""
+    """What the service holds: the plan, and the way to the disk."""
 
     def __init__(self, folder: Path, plan: Plan, envelope: bytes, limits: Limits) -> None:
-        self.folder, self.plan, self.envelope, self.limits = folder, plan, envelope, limits
+        self.plan, self.envelope, self.limits = plan, envelope, limits
+        self.writer = Writer(folder, limits)
         self.counts: Counter[str] = Counter()
-        self.rejected: Counter[str] = Counter()
-        self._waiting: list[tuple[Message, asyncio.Future[Outcome]]] = []
-        self._thread = ThreadPoolExecutor(1)
-        self._store: Store | None = None
-        self._number, self._batches = -1, 0
-        self._busy = False
         self._allowance, self._since = limits.rate, time.monotonic()
+
+    @property
+    def expired(self) -> bool:
+        return datetime.now(UTC) >= self.plan.expires
 
     def within_rate(self) -> bool:
         """A bucket that fills with the allowed rate, and holds a second of it."""
@@ -78,100 +62,23 @@ class Collector:
         self._allowance -= 1
         return True
 
-    async def keep(self, message: Message) -> Outcome:
-        """Wait until the message is on disk: all that wait at a time share one sync."""
-        if len(self._waiting) >= self.limits.waiting:
-            raise Unavailable
-        done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._waiting.append((message, done))
-        if not self._busy:
-            self._busy = True
-            asyncio.get_running_loop().create_task(self._write())
-        return await done
-
-    async def _write(self) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            while self._waiting:
-                batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
-                rejected, self.rejected = self.rejected, Counter()
-                try:
-                    outcomes = await loop.run_in_executor(self._thread, self._put, [one for one, _ in batch], rejected)
-                except (sqlite3.Error, OSError, Unavailable):
-                    self.rejected += rejected
-                    for _, done in batch:
-                        if not done.done():
-                            done.set_exception(Unavailable())
-                    continue
-                for (_, done), outcome in zip(batch, outcomes, strict=True):
-                    if not done.done():  # whoever hung up is stored all the same
-                        done.set_result(outcome)
-        finally:
-            self._busy = False
-
-    def _put(self, messages: list[Message], rejected: Counter[str]) -> list[Outcome]:
-        store = self._current()
-        if store.path.stat().st_size > self.limits.disk:
-            raise Unavailable
-        outcomes = store.put(messages, dict(rejected))
-        self._batches += 1
-        if self._batches % _LOG_EVERY == 0:
-            store.empty_log()
-        return outcomes
-
-    def _current(self) -> Store:
-        """The open database; another one as soon as a slot is closed."""
-        number = opened(self.folder)
-        if self._store is None or number != self._number:
-            if self._store is not None:
-                self._store.close()
-                self._store = None
-            path = database(self.folder, number)
-            if number > 0 and not path.exists():  # the one who closes makes it, with the tokens that are left
-                raise Unavailable
-            try:
-                self._store, self._number = Store(self.folder, path), number
-            except BlockingIOError:
-                raise Unavailable from None
-        return self._store
-
-    async def watch(self) -> None:
-        """Let go of a database whose slot is closed, though nobody sends."""
-        while True:
-            await asyncio.sleep(0.2)
-            if not self._busy and self._store is not None and opened(self.folder) != self._number:
-                await asyncio.get_running_loop().run_in_executor(self._thread, self._release)
-
-    def _release(self) -> None:
-        if self._store is not None and opened(self.folder) != self._number:
-            self._store.close()
-            self._store = None
-
-    def close(self) -> None:
-        self._thread.shutdown(wait=True)
-        if self._store is not None:
-            self._store.put([], dict(self.rejected))
-            self._store.close()
-            self._store = None
-
     async def receive(self, request: Request) -> Response:
+        if self.expired:  # what came in before is released all the same
+            return JSONResponse({"status": "expired"}, 410)
         if not self.within_rate():
             return self._refuse("rate", 429)
         try:
             async with asyncio.timeout(self.limits.seconds):
                 body = await self._body(request)
-        except TimeoutError:
-            return self._refuse("slow", 408)
-        except ClientDisconnect:
+        except (TimeoutError, ClientDisconnect):
             return self._refuse("slow", 408)
         if body is None:
             return self._refuse("size", 413)
         checked = check_message(self.plan, body)
         if not isinstance(checked, Accepted):
             return self._refuse(checked.reason, 422)
-        content = json.dumps([[one.box.path, one.row] for one in checked.rows], separators=(",", ":")).encode()
         try:
-            outcome = await self.keep(Message(checked.id, content, checked.token))
+            outcome = await self.writer.keep(Message(checked.id, rows_of(checked), checked.token))
         except Unavailable:
             return JSONResponse({"status": "unavailable"}, 503, {"Retry-After": "5"})
         self.counts[outcome] += 1
@@ -189,7 +96,8 @@ class Collector:
         return body
 
     def _refuse(self, reason: str, status: int) -> Response:
-        self.rejected[reason] += 1
+        if reason not in _PASSING:
+            self.writer.rejected[reason] += 1
         self.counts[f"rejected {reason}"] += 1
         return JSONResponse({"status": "rejected", "reason": reason}, status)
 
@@ -198,7 +106,11 @@ class Collector:
         return JSONResponse({name: n - n % 10 for name, n in sorted(self.counts.items())})
 
     async def health(self, request: Request) -> Response:
-        return JSONResponse({"status": "ok"})
+        """Whether messages are taken, and until when; 503 where none is."""
+        store = await self.writer.state()
+        status = "expired" if self.expired else "ok" if store is State.OPEN else str(store)
+        expires = self.plan.expires.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return JSONResponse({"status": status, "store": store, "expires": expires}, 200 if status == "ok" else 503)
 
     async def hand_out(self, request: Request) -> Response:
         return Response(self.envelope, media_type="application/octet-stream", headers={"Cache-Control": "no-cache"})
@@ -211,10 +123,11 @@ async def _failed(request: Request, error: Exception) -> Response:
 def application(collector: Collector) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> Any:
-        watching = asyncio.create_task(collector.watch())
+        collector.writer.open()
+        watching = asyncio.create_task(collector.writer.watch())
         yield
         watching.cancel()
-        collector.close()
+        collector.writer.close()
 
     return Starlette(
         routes=[

@@ -90,11 +90,11 @@ def conclude(run: Run, ingested: Ingested, reference: Reference | None, people: 
     truths = None
     if people is not None:
         report("truth", 0)
-        questions = zip(run.plan.questions, results, strict=True)
+        questions = zip(run.answered.questions, results, strict=True)
         truths = tuple(guarded(question.truth)(people, result) for question, result in questions)
         report("truth", 1)
-    doubts, rows = doubted(run.plan, ingested, results)
-    frames = build_frames(run.plan, results, doubts, rows)
+    doubts, rows = doubted(run, ingested, results)
+    frames = build_frames(run.answered, results, doubts, rows, run.plan)
     report("validate", 0)
     verdicts = validate(run, ingested, counted, results, frames, truths, doubts)
     report("validate", 1)
@@ -103,7 +103,7 @@ def conclude(run: Run, ingested: Ingested, reference: Reference | None, people: 
 
 def _combine(run: Run, ingested: Ingested, tallies: Mapping[str, Any], reference: Reference | None) -> tuple[Any, ...]:
     """Every question by every method that it names, each in a task of the method's own."""
-    plan = run.plan
+    plan = run.answered
     results: list[Any] = []
     steps = sum(len(question.methods) for question in plan.questions)
     report("estimate", 0, steps)

@@ -13,19 +13,20 @@ from prefect import flow
 from prefect.artifacts import create_table_artifact
 
 from pldp.channels.exact import float_above
-from pldp.errors import HomeError, PldpError
+from pldp.errors import HomeError, Outcome, PldpError, SourceError
 from pldp.flows.orchestration import orchestrated
 from pldp.flows.pipeline import conclude, draw, threads
 from pldp.flows.progress import report, tell
 from pldp.flows.runner import running_on
 from pldp.spec.runner import RunnerOptions
 from pldp.tasks.collect import ingest_source
+from pldp.tasks.collector.kept import forget_slot, released_as
 from pldp.tasks.home import Home
 from pldp.tasks.landing import land
 from pldp.tasks.leftout import remarks
 from pldp.tasks.publish import publish, status_of
 from pldp.tasks.references import reference_of
-from pldp.tasks.run import FORMAT, Run, open_run
+from pldp.tasks.run import FORMAT, Run, open_run, require_slot
 from pldp.tasks.specfile import SpecFile, load_spec
 from pldp.tasks.stage import stage
 from pldp.tasks.vaults import forget_vault, leaving_nothing, settle_vault, sweep_vaults
@@ -62,6 +63,9 @@ def release(
     prepared = Home(home).prepare()
     with prepared.locked(wait):
         # A bad spec, a missing source or a finished release needs no orchestration to be told.
+        found = _released(prepared, file, page.fn)
+        if found is not None:
+            return found
         file = land(prepared, file, slot)
         run = open_run(prepared, file, slot)
         found = _finished(run, file, page.fn)
@@ -81,6 +85,7 @@ def load_settled(path: Path, source: Path | None, runner: RunnerOptions, slot: s
     if source is None and file.spec.source.inbox is not None:
         from pldp.flows.collecting import settled
 
+        require_slot(slot)
         source = settled(file, slot)
         file = load_spec(path, source, runner)
     return file, source
@@ -94,6 +99,9 @@ def release_flow(
     opened = _opened.get()
     if opened is None:  # called as a flow, by a schedule or in somebody's own
         file, _ = load_settled(Path(spec_path), None if source is None else Path(source), runner, slot)
+        finished = _released(Home(Path(home)), file, page)
+        if finished is not None:
+            return finished
         file = land(Home(Path(home)), file, slot)
         opened = file, open_run(Home(Path(home)), file, slot)
         finished = _finished(opened[1], file, page)
@@ -136,12 +144,29 @@ def _finished(run: Run, file: SpecFile, build: Callable[[Path, str], None]) -> R
         return Released(run.release_id, done, resumed=True, page_problem=page_problem(run, build, stale=stale))
 
 
+def _released(home: Home, file: SpecFile, build: Callable[[Path, str], None]) -> Released | None:
+    """The release of a slot whose reports are deleted, as it is published: its source cannot name it any more."""
+    release_id = released_as(file)
+    if release_id is None:
+        return None
+    found = _finished(Run(str(home.root), release_id), file, build)
+    if found is None:
+        raise SourceError(
+            f"was released as {release_id}, which this home does not have, and its reports were deleted then",
+            Outcome.NOTHING_RUN,
+            file=file.source,
+            remedy="Name the home of that release, or another slot.",
+        )
+    return found
+
+
 @contextmanager
 def _forgotten(run: Run, file: SpecFile, status: str) -> Iterator[None]:
     """The raw values are gone before what comes next; if they are not, that is the release's last word."""
     failure = None
     try:
         forget_vault(run, file, status)
+        forget_slot(file, run.release_id, status)
     except HomeError as error:
         failure = error
     yield

@@ -18,7 +18,7 @@ from prefect.states import Completed
 
 from pldp.errors import GateFailed, Outcome, SpecError
 from pldp.flows.pipeline import threads
-from pldp.flows.release import Released, release_flow
+from pldp.flows.release import Released, load_settled, release_flow
 from pldp.spec.schedule import slot_of
 from pldp.tasks.failures import Failure, describe, say, tell
 from pldp.tasks.home import Home
@@ -93,6 +93,7 @@ def scheduled_release(spec_path: str, home: str, slot: str | None = None) -> Sta
     with prepared.locked(wait=True):
         if slot is None and due is not None and _is_superseded(file, due, datetime.now(UTC)):
             return _skipped(spec_path, f"slot {named} waited for another release until the next slot was due")
+        file, _ = load_settled(Path(spec_path), None, None, named)
         done = _taken(prepared, file, named) or release_flow.fn(spec_path, str(prepared.root), named)
     if done.status == "refused":
         raise GateFailed(f"Release {done.release_id} was refused by a gate: `pldp validate` names it", Outcome.SPENT)

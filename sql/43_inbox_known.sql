@@ -1,2 +1,2 @@
 -- grain: one message, if it is there
-SELECT content FROM messages WHERE id = ?
+SELECT content FROM messages WHERE key = ?

@@ -21,7 +21,7 @@ from pldp.tasks.holdings import MOST, NO_COUNT, UNKNOWN, WHY, FileRows, Holdings
 from pldp.tasks.people import People
 from pldp.tasks.positions import EMPTY, UNDECLARED, column
 from pldp.tasks.query import connect_memory
-from pldp.tasks.sent import read_sent
+from pldp.tasks.sent import sent_of
 from pldp.tasks.source import described
 from pldp.tasks.sources.source import USER
 from pldp.tasks.specfile import SpecFile
@@ -46,7 +46,7 @@ def check(file: SpecFile) -> Checked:
 
 def _check_reports(file: SpecFile, found: Checked) -> None:
     try:
-        sent = read_sent(file.source, file.plan)
+        sent = sent_of(file)
     except SourceError as error:
         found.problems += error.problems
     except OSError as error:

@@ -7,6 +7,7 @@ is set aside, and refuses nobody else's.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -18,8 +19,8 @@ from pldp.tasks.drafts import commit
 from pldp.tasks.ingest import Ingested, ingest, n_partitions
 from pldp.tasks.repeats import most_equal
 from pldp.tasks.reports import commit_reports
-from pldp.tasks.run import Run
-from pldp.tasks.sent import Inbox, Sent, batches, height, read_sent
+from pldp.tasks.run import ANSWERED, Run
+from pldp.tasks.sent import Inbox, Sent, batches, height, sent_of
 from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stage import stage
 
@@ -32,9 +33,11 @@ def ingest_source(run: Run, file: SpecFile) -> Ingested:
 @stage()
 def collect(run: Run, file: SpecFile) -> Ingested:
     """Cut what clients sent into the run's partitions. A repeat finds committed ones and leaves them."""
-    plan, folder = run.plan, file.source
-    sent = read_sent(folder, plan)
+    plan, sent = run.plan, sent_of(file)
     # Fixed by the first run: another memory on a rerun must not cut the rest differently.
+    there = [box.sheet.path for box, size in zip(sent.boxes, sent.sizes, strict=True) if size]
+    if plan.answered(there) != plan:
+        commit(run.folder / ANSWERED, json.dumps(there).encode(), mode=0o644)
     commit(run.folder / "partitions", str(n_partitions(sent.n_users, plan, file.spec.runner)).encode())
     partitions = int((run.folder / "partitions").read_bytes())
     for box, files, size in zip(sent.boxes, sent.files, sent.sizes, strict=True):

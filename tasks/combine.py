@@ -67,5 +67,5 @@ class StoredReports:
 @stage(retries=2)
 def combine(run: Run, number: int, method: str, tallies: Tallies, partitions: int, reference: Reference | None) -> Any:
     """The estimates of a question by one method."""
-    question = run.plan.questions[number]
+    question = run.answered.questions[number]
     return question.combine(method, tallies, StoredReports(run, question, partitions, reference))

@@ -53,7 +53,7 @@ def add_up(counted: Iterable[Counted]) -> dict[str, Any]:
 @stage(retries=2)
 def ask(run: Run, number: int, method: str, arrays: str, batch: Sequence[int]) -> NDArray[np.int64]:
     """Σ of what a question finds in every file of the first phase, given arrays that lie in a file of this name."""
-    question = run.plan.questions[number]
+    question = run.answered.questions[number]
     wanted = np.load(run.reports / arrays, mmap_mode="r", allow_pickle=False)
     look = getattr(question, method)
     return np.sum(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from pldp.tasks.inbox import printable
@@ -40,6 +41,16 @@ def make_folder(folder: Path, mode: int = 0o700) -> bool:
         return False
     sync_folder(folder.parent)
     return True
+
+
+def folder_bytes(folder: Path) -> int:
+    """What the files of a folder take, whatever comes and goes meanwhile."""
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += (Path(root) / name).lstat().st_size
+    return total
 
 
 def delete_folder(folder: Path) -> str | None:

@@ -38,14 +38,21 @@ class Frames:
 
 
 def build_frames(
-    plan: Plan, results: Sequence[Any], doubts: Sequence[Doubt], tables: Sequence[Mapping[str, Rows]]
+    plan: Plan,
+    results: Sequence[Any],
+    doubts: Sequence[Doubt],
+    tables: Sequence[Mapping[str, Rows]],
+    asked: Plan | None = None,
 ) -> Frames:
-    """`tables` are the questions' rows without what doubts withhold."""
-    beside = {name: _frame(name, rows) for name, rows in rows_beside(plan, results, doubts).items()}
+    """`tables` are the questions' rows without what doubts withhold; `plan` has those questions that somebody answered,
+    `asked` all of them, where that is more."""
+    beside = {name: _frame(name, rows) for name, rows in rows_beside(plan, results, doubts, asked).items()}
     return Frames(tuple({name: _frame(name, rows) for name, rows in one.items()} for one in tables), beside)
 
 
-def computed_rows(plan: Plan, results: Sequence[Any], doubts: Sequence[Doubt]) -> dict[str, Rows]:
+def computed_rows(
+    plan: Plan, results: Sequence[Any], doubts: Sequence[Doubt], asked: Plan | None = None
+) -> dict[str, Rows]:
     """What must be published, from the results once more and without any frame: for the gates to compare."""
     withheld = {doubt.attribute for doubt in doubts if doubt.withheld}
     tables = [
@@ -54,13 +61,13 @@ def computed_rows(plan: Plan, results: Sequence[Any], doubts: Sequence[Doubt]) -
     ]
     names = dict.fromkeys(name for one in tables for name in one)
     together = {name: joined([one[name] for one in tables if name in one]) for name in names}
-    return {**together, **rows_beside(plan, results, doubts)}
+    return {**together, **rows_beside(plan, results, doubts, asked)}
 
 
-def rows_beside(plan: Plan, results: Sequence[Any], doubts: Sequence[Doubt]) -> dict[str, Rows]:
+def rows_beside(plan: Plan, results: Sequence[Any], doubts: Sequence[Doubt], asked: Plan | None) -> dict[str, Rows]:
     """Budgets and what they come to, whatever was asked, and what speaks against clients' reports."""
     budgets = [question.budgets(result) for question, result in zip(plan.questions, results, strict=True)]
-    rows = {BUDGETS.name: joined(budgets), SPENDS.name: spend_rows(plan)}
+    rows = {BUDGETS.name: joined(budgets), SPENDS.name: spend_rows(asked or plan)}
     if doubts:
         rows[DOUBTS.name] = {name: [getattr(doubt, name) for doubt in doubts] for name in vars(doubts[0])}
     return rows

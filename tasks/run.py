@@ -28,6 +28,8 @@ from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stamps import Stamp, require_unchanged, stamp
 
 _CHUNK = 1 << 20
+ANSWERED = "answered.json"
+"""Where clients sent no report on some question: the paths of all sheets with reports."""
 FORMAT = 2
 """Of runs: what an older one has drawn is never drawn again by this one."""
 
@@ -87,6 +89,12 @@ class Run:
         return _read_plan(self.folder / "plan.json")
 
     @property
+    def answered(self) -> Plan:
+        """The plan without what nobody answered: what estimates are made of. Where the vault draws, everybody does."""
+        path = self.folder / ANSWERED
+        return _read_answered(self.folder) if path.exists() else self.plan
+
+    @property
     def spec_sha256(self) -> str:
         return hashlib.sha256((self.folder / "spec.json").read_bytes()).hexdigest()
 
@@ -100,15 +108,24 @@ def _read_plan(path: Path) -> Plan:
     return Plan.model_validate_json(path.read_bytes())
 
 
+@lru_cache(maxsize=8)
+def _read_answered(folder: Path) -> Plan:
+    return _read_plan(folder / "plan.json").answered(json.loads((folder / ANSWERED).read_bytes()))
+
+
+def require_slot(slot: str) -> None:
+    """The name of a slot names folders too."""
+    if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot) or not slot.strip("."):
+        rule = "must be 1 to 64 letters, digits or _.:+-, and not dots alone"
+        raise SpecError(rule, Outcome.NOTHING_RUN, field="slot", value=quoted(slot))
+
+
 def open_run(home: Home, file: SpecFile, slot: str, *, evaluation: bool = False, seed: int | None = None) -> Run:
     """The run of this identity: spec, snapshot of what it reads, and schedule slot. The same identity resumes.
 
     A hash of private data would let anyone confirm a guess at it, so the snapshot is keyed with the home's secret.
     """
-    if not re.fullmatch(r"[A-Za-z0-9_.:+-]{1,64}", slot):
-        raise SpecError(
-            "must be 1 to 64 letters, digits or _.:+-", Outcome.NOTHING_RUN, field="slot", value=quoted(slot)
-        )
+    require_slot(slot)
     if not evaluation:
         _refuse_older(home, file.spec.name, slot)
         home.refuse_lost_key(file.spec.name, slot)

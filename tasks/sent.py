@@ -20,8 +20,10 @@ from pldp.errors import Outcome, SourceError
 from pldp.questions.plan import Plan
 from pldp.questions.question import Columns, Question, Sheet
 from pldp.questions.received import SetAside
+from pldp.tasks.collector.manifest import Manifest
 from pldp.tasks.inbox import MOST_BYTES, MOST_ROWS, Delivery, Reason, deliveries, open_delivery
 from pldp.tasks.reports import columns_of
+from pldp.tasks.specfile import SpecFile
 
 REPEATED = 1e-6
 """The chance that two honest files of an inbox are equal, and one of them is set aside."""
@@ -119,7 +121,13 @@ class _Look:
         return taken, weights
 
 
-def read_sent(folder: Path, plan: Plan) -> Sent:
+def sent_of(file: SpecFile) -> Sent:
+    """What clients sent, to a folder or to a collector: that has counted its people, and what it rejected."""
+    collected = None if file.spec.source.inbox is None else Manifest.read(file.source)
+    return read_sent(file.source, file.plan, collected)
+
+
+def read_sent(folder: Path, plan: Plan, collected: Manifest | None = None) -> Sent:
     """Look at every file, and at every row of it, before any is taken."""
     boxes = [Inbox(question, sheet) for question, sheet in plan.sheets]
     arrived = deliveries(folder)
@@ -143,20 +151,25 @@ def read_sent(folder: Path, plan: Plan) -> Sent:
         sizes[number] += taken
         weights[number] = _added(weights[number], weight)
     set_aside = tuple(SetAside(reason, look.files[reason], n) for reason, n in sorted(look.reports.items()))
+    people = 0
+    if collected is not None:
+        set_aside, people = (*set_aside, *collected.set_aside(sum(sizes))), collected.people
     rows = {box.sheet.path: size for box, size in zip(boxes, sizes, strict=True)}
     _require_answers(folder, plan, rows, set_aside)
-    return Sent(boxes, files, sizes, weights, set_aside, max(question.people(rows) for question in plan.questions))
+    n_users = max(people, *(question.people(rows) for question in plan.questions))
+    return Sent(boxes, files, sizes, weights, set_aside, n_users)
 
 
 def _require_answers(folder: Path, plan: Plan, rows: dict[str, int], set_aside: Sequence[SetAside]) -> None:
-    """Somebody answered every question."""
+    """Somebody answered something, and every part of a question that is estimated as a whole."""
     left = "".join(f"; set aside: {one.reports:,} ({one.reason})" for one in set_aside)
     if not any(rows.values()):
         raise SourceError(
             f"no reports{left}", Outcome.NOTHING_PUBLISHED, file=folder, remedy="Check source.reports and its folders."
         )
-    answered = {(number, q.subject(s)) for number, q in enumerate(plan.questions) for s in q.sheets() if rows[s.path]}
-    for number, question in enumerate(plan.questions):
+    there = plan.answered([path for path, n in rows.items() if n]).questions
+    answered = {(number, q.subject(s)) for number, q in enumerate(there) for s in q.sheets() if rows[s.path]}
+    for number, question in enumerate(there):
         for sheet in question.sheets():
             if (number, question.subject(sheet)) not in answered:
                 raise SourceError(

@@ -9,7 +9,7 @@ import polars as pl
 
 from pldp.channels.randomness import Keystream
 from pldp.proof.gates import proof
-from pldp.questions.doubts import Doubt, answers_left, doubts_gate
+from pldp.questions.doubts import UNANSWERED, Doubt, answers_left, doubts_gate
 from pldp.questions.gate import Gate
 from pldp.questions.plan import Plan
 from pldp.questions.question import Evidence
@@ -39,7 +39,7 @@ def validate(
     # Great Expectations takes three seconds and 265 MB to import, so only who validates pays.
     from pldp.expectations.runner import run_gates
 
-    gates = gates_of(run.plan, ingested, counted, results, frames, truths, doubts)
+    gates = gates_of(run.plan, ingested, counted, results, frames, truths, doubts, run.answered)
     return run_gates([*gates, *proof(run.plan.questions, run.stream("rehearsal"))])
 
 
@@ -51,23 +51,26 @@ def gates_of(
     frames: Frames,
     truths: Sequence[Any] | None = None,
     doubts: Sequence[Doubt] = (),
+    answered: Plan | None = None,
 ) -> list[Gate]:
-    """What must hold of the release, of each of its questions, and of every table that it publishes."""
+    """What must hold of the release, of each of its questions, and of every table that it publishes; `answered` has the
+    questions of the results, where clients answered only some."""
+    answered = answered or plan
     withheld = frozenset(doubt.attribute for doubt in doubts if doubt.withheld)
     files = [(one.sheet, partition) for one in counted for partition in one.partitions]
     gates = [*plan.gates(ingested.n_users, ingested.partitions, files)]
     received = ingested.received
     if received is not None:
-        subjects = [subject for question in plan.questions for subject in question.subjects]
-        gates += [received.gate(), *doubts_gate(doubts, refuse=received.refuse), answers_left(subjects, withheld)]
-    for number, question in enumerate(plan.questions):
+        against = [doubt for doubt in doubts if doubt.finding != UNANSWERED]
+        gates += [received.gate(), *doubts_gate(against, refuse=received.refuse), answers_left(plan.subjects, withheld)]
+    for number, question in enumerate(answered.questions):
         if withheld.issuperset(question.subjects):
             continue
         truth, rows = None if truths is None else truths[number], _plain(frames.questions[number])
         evidence = Evidence(ingested.n_users, results[number], rows, truth, received, withheld)
         gates += [gate.of(question.name) for gate in question.gates(evidence)]
     finite = all(question.refusal is None for question in plan.questions)
-    computed = computed_rows(plan, results, doubts)
+    computed = computed_rows(answered, results, doubts, plan)
     return [*gates, *table_gates(_plain(frames.published), computed, finite=finite)]
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 from pldp.client.plan import FORMAT, VERSION
 from pldp.questions.plan import Plan
+from pldp.questions.specs import spec_of
 
 
 def collection_plan(
     plan: Plan, spec: Any, *, period: str, issued: datetime, expires: datetime, adapted: bytes | None = None
 ) -> bytes:
     """The document for one period; `adapted` makes it that of the second phase, whose people were not asked before."""
-    parts = [question.asked(spec, adapted) for question in plan.questions]
+    parts = [question.asked(spec_of(spec, question), adapted) for question in plan.questions]
     attributes = [attribute for part in parts for attribute in part.attributes]
     questions = [question for part in parts for question in part.questions]
     for named, what in ((attributes, "attributes"), (questions, "questions")):

@@ -23,6 +23,8 @@ FALSE_ALARM = 1e-4
 IMPOSSIBLE = "impossible estimate"
 WEIGHTS = "weights of reports"
 REPEATS = "repeated reports"
+UNANSWERED = "no reports"
+"""Nothing speaks against it: nobody answered the question, so that it is withheld."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
@@ -58,6 +58,17 @@ class Plan(Frozen):
     def sheets(self) -> tuple[tuple[Question, Sheet], ...]:
         """Every sheet of reports, with the question that it is of."""
         return tuple((question, sheet) for question in self.questions for sheet in question.sheets())
+
+    def answered(self, sheets: Collection[str]) -> Plan:
+        """Its questions as far as anybody answered them, given the paths of sheets with reports."""
+        left = [question.answered(sheets) for question in self.questions]
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return Plan(**{**fields, "questions": tuple(question for question in left if question is not None)})
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """All that is asked."""
+        return tuple(subject for question in self.questions for subject in question.subjects)
 
     def choices(self, phase: int) -> tuple[str | None, ...]:
         """What reports of a phase are drawn by, one task each: levels and profiles, and None for everybody at once."""

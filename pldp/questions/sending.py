@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 class Sending(Frozen):
     """The plan's side of what clients send: what honest reports can look like, and what speaks against them."""
+
+    parted: ClassVar[str] = ""
+    """The field whose parts are estimated each on its own, so that one may be left out; none of a whole question."""
 
     @abstractmethod
     def sheets(self) -> tuple[Sheet, ...]: ...
@@ -53,6 +56,16 @@ class Sending(Frozen):
     def subjects(self) -> tuple[str, ...]:
         """All that doubts can be about."""
         return tuple(dict.fromkeys(self.subject(sheet) for sheet in self.sheets()))
+
+    def answered(self, sheets: Collection[str]) -> Self | None:
+        """The question as far as anybody answered it, given the paths of sheets with reports; None: nobody did."""
+        there = {self.subject(sheet) for sheet in self.sheets() if sheet.path in sheets}
+        if not there or not self.parted or there.issuperset(self.subjects):
+            return self if there else None
+        # Not a copy, which would know the sheets of what is left out.
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        left = tuple(part for part in fields[self.parted] if part.name in there)
+        return type(self)(**{**fields, self.parted: left})
 
     def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
         """What speaks against reports that clients sent, with this false alarm."""

@@ -20,6 +20,7 @@ from pldp.spec.levels import ExpectedUsers
 from pldp.spec.release import Gates, Retention, Spec
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
+from pldp.spec.source import MOST_LEFT_OUT, MaxLeftOut, collected
 
 SEVERAL = "several"
 ONCE = ("name", "title", "description", "gates", "retention", "schedule", "runner")
@@ -27,9 +28,13 @@ ONCE = ("name", "title", "description", "gates", "retention", "schedule", "runne
 
 
 class Sent(Model):
-    """A folder of reports that clients perturbed, of all questions."""
+    """A folder of reports that clients perturbed, of all questions, or the inbox of a collector."""
 
     reports: Text
+    inbox: Text | None = None
+    max_left_out: MaxLeftOut = MOST_LEFT_OUT
+
+    _collected = model_validator(mode="before")(collected)
 
 
 class SeveralSpec(Model):

@@ -59,8 +59,8 @@ def kind_of(content: Mapping[str, Any]) -> Any:
 
 def spec_of(spec: AnySpec, question: Any) -> AnySpec:
     """The spec, or the entry of it, that a question was planned from; numbers are asked of the table of people."""
-    entries = entries_of(spec)
-    return next((entry for entry in entries if entry.kind == question.kind), entries[0])
+    kind = question.kind if question.kind in SPECS else PEOPLE
+    return next(entry for entry in entries_of(spec) if entry.kind == kind)
 
 
 SPECS: dict[str, SpecKind] = {

@@ -25,6 +25,7 @@ from pldp.spec.combination import LINEAR, Combination, Reference
 from pldp.spec.fields import Model, Name, Whole, one_of
 from pldp.spec.gates import Gates as Gates
 from pldp.spec.levels import Budget, Expected, Levels, check_shares, is_whole
+from pldp.spec.retention import Retention as Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Source
@@ -35,10 +36,6 @@ CROSS = " × "
 class Intervals(Model):
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
     target: Literal["users", "population"] = "users"
-
-
-class Retention(Model):
-    vault: Literal["delete", "keep"] = "delete"
 
 
 class Spec(Model):

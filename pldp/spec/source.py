@@ -123,7 +123,7 @@ class Table(Located):
     path: Text
 
 
-def _collected(content: Any) -> Any:
+def collected(content: Any) -> Any:
     """An inbox is where reports come from, slot by slot: until one is closed it stands for their folder."""
     if isinstance(content, dict) and content.get("inbox") is not None and content.get("reports") is None:
         return {**content, "reports": content["inbox"]}
@@ -140,7 +140,7 @@ class Holdings(Located):
     unknown: Literal["refuse", "ignore"] = "refuse"
     max_left_out: MaxLeftOut = MOST_LEFT_OUT
 
-    _collected = model_validator(mode="before")(_collected)
+    _collected = model_validator(mode="before")(collected)
 
     @model_validator(mode="after")
     def _placed(self) -> Self:
@@ -157,7 +157,7 @@ class Source(Located):
     one_row_per_user: bool = False
     max_left_out: MaxLeftOut = MOST_LEFT_OUT
 
-    _collected = model_validator(mode="before")(_collected)
+    _collected = model_validator(mode="before")(collected)
 
     @model_validator(mode="after")
     def _identified(self) -> Self:

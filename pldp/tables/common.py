@@ -97,7 +97,7 @@ DOUBTS = Table(
         RELEASE_ID,
         text("attribute", "what was asked (in a release of aggregates, the provider)"),
         text("level", "the level whose reports it is about; null where it is about all", optional=True),
-        text("finding", "impossible estimate, weights of reports, or repeated reports"),
+        text("finding", "impossible estimate, weights of reports, repeated reports, or no reports at all"),
         real("observed", "the estimate, the probability of such weights, or how often one report stands there"),
         real("bound", "the last of these that honest noise explains"),
         real("chance", "bound on the probability that honest reports look like this or worse"),

@@ -20,10 +20,13 @@ import pytest
 
 from pldp.client import Memory, Person, read_plan
 from pldp.client.plan import Plan
+from pldp.flows.collector_protocol import HEAD_BYTES
 from pldp.tasks.collector.closing import close_slot
-from pldp.tasks.collector.store import Store, database, token_hash
+from pldp.tasks.collector.store import Message, Outcome, Store, database, token_hash
+from tests.flows.collected import as_kept
 from tests.flows.conftest import Pldp
-from tests.people import write_spec
+from tests.people import mode, write_spec
+from tests.tasks.collector.pages import commits, offsets
 
 SECTIONS: dict[str, Any] = {"source": {"inbox": "inbox"}, "levels": {"dependence": 1}}
 
@@ -147,7 +150,7 @@ def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, slow: bool) -> N
     """Clients send, and send again what was not acknowledged, to a collector that is killed over and over."""
     service = Service(tmp_path)
     acknowledged: set[str] = set()
-    tried: set[str] = set()
+    tried: dict[str, Message] = {}
     rng = np.random.default_rng(7)
 
     async def send(seconds: float) -> None:
@@ -158,7 +161,7 @@ def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, slow: bool) -> N
                 while time.monotonic() < until:
                     body = service.message()
                     name = json.loads(body)["id"]
-                    tried.add(name)
+                    tried[name] = as_kept(service.plan, body)
                     try:
                         for _ in range(rng.integers(1, 3)):  # some send twice
                             if (await client.post("/reports", content=body)).status_code in (200, 202):
@@ -181,10 +184,12 @@ def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, slow: bool) -> N
 
         asyncio.run(killed())
         service.stop(signal.SIGKILL)
+        assert len(commits(Path(f"{database(service.inbox, 0)}-wal"))) <= 1, "of more than one batch"
     with Store(service.inbox, database(service.inbox, 0)) as store:
-        kept = {row[0].hex() for row in store.connection.execute("SELECT id FROM messages")}
+        kept = {name for name, body in tried.items() if store.put([body]) == [Outcome.REPEATED]}
+        assert len(list(store.contents())) == len(tried)
     assert len(acknowledged) > 20
-    assert acknowledged <= kept <= tried
+    assert acknowledged <= kept
 
 
 def test_a_slow_one_holds_up_nobody(service: Service) -> None:
@@ -195,12 +200,47 @@ def test_a_slow_one_holds_up_nobody(service: Service) -> None:
         assert slow_one.recv(100) == b"", "it is hung up on"
 
 
+def test_a_head_beyond_its_room_is_refused_and_who_drips_on_is_hung_up_on(service: Service) -> None:
+    """One that fits is taken, in one piece or in many; none of it keeps a connection."""
+    body = service.message()
+    head = b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" % len(body)
+    filled = head + b"X-Fill: " + b"x" * (HEAD_BYTES - len(head) - 20) + b"\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", service.port), 20) as one:
+        for code in (b"202", b"200"):  # on one connection
+            for at in range(0, len(filled), 5000):
+                one.sendall(filled[at : at + 5000])
+                time.sleep(0.01)
+            one.sendall(body)
+            answered = b""
+            while not answered.endswith(b"}"):
+                answered += one.recv(1000)
+            assert answered.startswith(b"HTTP/1.1 " + code)
+    with socket.create_connection(("127.0.0.1", service.port), 20) as one:
+        one.sendall(head + b"X-Fill: " + b"x" * HEAD_BYTES)
+        assert one.recv(1000).startswith(b"HTTP/1.1 431 ")
+        assert one.recv(1000) == b""
+    with socket.create_connection(("127.0.0.1", service.port), 20) as one:
+        one.sendall(b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nx")
+        answered = b""
+        while part := one.recv(1000):
+            answered += part
+        assert answered.startswith(b"HTTP/1.1 413 ")
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "x"}
+    assert httpx.get(f"{service.url}/health", headers=upgrade).status_code == 200
+    assert (service.folder / "log").read_bytes() == b""
+
+
+def tokens(service: Service, number: int) -> list[str]:
+    arguments = ["collect", "tokens", str(number), "--home", "inbox"]
+    return subprocess.run(
+        [sys.executable, "-m", "pldp.flows.cli", *arguments],
+        cwd=service.folder, check=True, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+
+
 def test_tokens_are_for_one_message_each(tmp_path: Path) -> None:
     service = Service(tmp_path)
-    made = subprocess.run(
-        [sys.executable, "-m", "pldp.flows.cli", "collect", "tokens", "3", "--home", "inbox"],
-        cwd=tmp_path, check=True, capture_output=True, text=True,
-    ).stdout.split()  # fmt: skip
+    made = tokens(service, 3)
     assert len(set(made)) == 3
     service.start()
     try:
@@ -212,6 +252,33 @@ def test_tokens_are_for_one_message_each(tmp_path: Path) -> None:
     left = b"".join(path.read_bytes() for path in service.inbox.rglob("*") if path.is_file())
     assert not any(token.encode() in left for token in made)
     assert token_hash(made[0]) not in left
+
+
+def test_after_a_kill_nothing_links_a_token_to_a_report(tmp_path: Path) -> None:
+    """The disk as a SIGKILL leaves it, and as the next start does: no log, and rows in the order of their keys."""
+    service = Service(tmp_path)
+    made = tokens(service, 40)
+    service.start()
+    with httpx.Client(base_url=service.url) as client:
+        for token in made[:20]:
+            assert client.post("/reports", content=service.message(token=token)).status_code == 202
+        service.stop(signal.SIGKILL)
+    nothing_links(service, spent=made[:20], unspent=made[20:])
+    service.start()
+    try:
+        nothing_links(service, spent=made[:20], unspent=made[20:])
+    finally:
+        service.stop(signal.SIGKILL)
+
+
+def nothing_links(service: Service, spent: list[str], unspent: list[str]) -> None:
+    path = database(service.inbox, 0)
+    assert commits(Path(f"{path}-wal")) == []
+    assert all(cells == sorted(cells, reverse=True) for cells in offsets(path, b"attribute="))
+    left = b"".join(one.read_bytes() for one in service.inbox.rglob("*") if one.is_file())
+    assert not any(token_hash(token) in left for token in spent)
+    assert all(token_hash(token) in left for token in unspent)
+    assert {one.name for one in service.inbox.iterdir() if mode(one) != 0o600} == {"plan.signed"}
 
 
 @pytest.mark.usefixtures("server")

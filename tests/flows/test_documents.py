@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,10 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("document", sorted({block.document for block in of("sh")}))
-def test_commands(document: str, world: Path, tmp_path: Path) -> None:
+def test_commands(document: str, world: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """In the order of the document, in one folder: a later block finds what an earlier one wrote."""
     furnish(tmp_path, world)
+    request.addfinalizer(lambda: end_collector(tmp_path))
     for block in [block for block in BLOCKS if block.document == document and not block.not_run]:
         if block.language == "yaml" and (named := re.match(r"# (\S+\.yaml)\n", block.text)):
             (tmp_path / named[1]).write_text(block.text)
@@ -137,6 +139,13 @@ def test_commands(document: str, world: Path, tmp_path: Path) -> None:
                 assert message.split() == (block.answer or "").split(), block.name
             elif block.answer is not None:
                 assert shape(said.stdout)[: len(shape(block.answer))] == shape(block.answer), block.name
+
+
+def end_collector(folder: Path) -> None:
+    """The one that a document starts, where a block after it failed."""
+    if (folder / "collector.pid").exists():
+        with suppress(ProcessLookupError):
+            os.kill(int((folder / "collector.pid").read_text()), signal.SIGTERM)
 
 
 def served(block: Block, folder: Path) -> None:

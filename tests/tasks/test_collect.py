@@ -23,7 +23,7 @@ from pldp.tasks.inbox import Reason
 from pldp.tasks.reports import commit_reports, read_reports
 from pldp.tasks.run import Run
 from pldp.tasks.specfile import SpecFile, load_spec
-from tests.people import histograms_of, opened, write_spec
+from tests.people import LEVELS, histograms_of, opened, write_spec
 
 SECTIONS: dict[str, Any] = {"source": {"reports": "inbox"}, "levels": {"dependence": 1}}
 
@@ -150,12 +150,15 @@ def test_folders_that_the_spec_does_not_name_are_set_aside(tmp_path: Path) -> No
     assert set(aside(file, tmp_path / "home-5")) == {Reason.PLACE}
 
 
-def test_a_question_that_nobody_answered_is_named(tmp_path: Path) -> None:
+def test_a_question_that_nobody_answered_is_left_out_of_what_is_estimated(tmp_path: Path) -> None:
     _, file = clients(tmp_path)
     shutil.rmtree(tmp_path / "inbox" / "attribute=job")
     run, file = opened(file.path, tmp_path / "home")
-    with pytest.raises(SourceError, match=r"nobody answered job\. Take it out of the spec, or wait"):
-        collect.fn(run, file)
+    assert collect.fn(run, file).n_users == 4500
+    assert run.plan.subjects == ("job", "sex")
+    assert run.answered.subjects == ("sex",)
+    (narrowed,) = run.answered.questions
+    assert [sheet.path for sheet in narrowed.sheets()] == [f"attribute=sex/level={level}" for level in LEVELS]
 
 
 def test_an_empty_inbox_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,7 @@ from pldp.spec.fields import Ratio
 
 class Histograms(Question):
     kind: Literal["histograms"] = "histograms"
+    parted: ClassVar[str] = "attributes"
     total: Ratio
     """The budget of the whole release, of which the attributes have shares."""
     levels: tuple[str, ...]

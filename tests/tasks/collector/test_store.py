@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from pldp.client.message import Accepted
 from pldp.client.plan import Plan
 from pldp.tasks.collector.closing import close_slot
 from pldp.tasks.collector.store import Message, Outcome, Store, database, opened, token_hash
+from tests.people import mode
 from tests.pldp.client import plans
+from tests.tasks.collector.pages import commits, offsets
 
 
 @pytest.fixture
@@ -53,6 +56,53 @@ def test_a_token_is_spent_once_and_leaves_nothing(tmp_path: Path, plan: Plan) ->
     left = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert token.encode() not in left
     assert token_hash(token) not in left, "what is deleted is overwritten, in the log too"
+
+
+def test_pages_do_not_tell_the_order(tmp_path: Path, plan: Plan) -> None:
+    """Messages come one by one, each with a token; on every page rows lie in the order of their keys."""
+    with Store(tmp_path, database(tmp_path, 0)) as store:
+        store.add_tokens(token_hash(str(i)) for i in range(300))
+        for i in range(60):
+            one = message(plan)
+            assert store.put([Message(one.id, one.content, str(i))]) == [Outcome.STORED]
+            assert commits(Path(f"{store.path}-wal")) == []
+        assert not Path(f"{store.path}-shm").exists()
+    pages = offsets(database(tmp_path, 0), b"attribute=")
+    assert sum(map(len, pages)) == 60
+    assert all(cells == sorted(cells, reverse=True) for cells in pages)
+
+
+def test_without_that_pages_do_tell_the_order(tmp_path: Path) -> None:
+    """What the test above looks for is there where rows are written as they come."""
+    with Store(tmp_path, database(tmp_path, 0)) as store:
+        for _ in range(60):
+            store.connection.execute("INSERT INTO messages VALUES (?, ?)", (secrets.token_bytes(16), b"[]"))
+        assert len(commits(Path(f"{store.path}-wal"))) == 60
+    assert any(cells != sorted(cells, reverse=True) for cells in offsets(database(tmp_path, 0), b"[]"))
+
+
+def test_messages_join_the_others_by_the_hundred(tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pldp.tasks.collector.store.TOGETHER", 10)
+    sent = [message(plan) for _ in range(25)]
+    with Store(tmp_path, database(tmp_path, 0)) as store:
+        assert [store.put([one])[0] for one in sent] == [Outcome.STORED] * 25
+        assert len(store.connection.execute("SELECT key FROM messages").fetchall()) == 20
+        assert len(store.connection.execute("SELECT key FROM fresh").fetchall()) == 5
+    with Store(tmp_path, database(tmp_path, 0)) as store:
+        assert store.put(sent) == [Outcome.REPEATED] * 25
+        assert sorted(store.contents()) == sorted(one.content for one in sent)
+
+
+def test_files_are_the_owner_s_alone(tmp_path: Path, plan: Plan) -> None:
+    before = os.umask(0)
+    try:
+        with Store(tmp_path, database(tmp_path, 0)) as store:
+            store.put([message(plan)])
+            assert {path.name: mode(path) for path in tmp_path.iterdir()} == dict.fromkeys(
+                ("ids.key", "inbox-0.sqlite", "inbox-0.sqlite-wal", "inbox-0.sqlite.lock"), 0o600
+            )
+    finally:
+        os.umask(before)
 
 
 def test_one_process_holds_a_database(tmp_path: Path) -> None:

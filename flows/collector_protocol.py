@@ -1,0 +1,68 @@
+"""The collector's side of a connection: what a stranger may hold of it, in time and in bytes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_SECONDS = 10.0
+"""That the head of a request may take to arrive."""
+HEAD_BYTES = 1 << 14
+"""Of a request's line and headers."""
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """Hangs up on whoever does not get a request's head across in time and room, or sends on after the answer."""
+
+    _overdue: asyncio.TimerHandle | None = None
+    _in_head = True
+    _head = 0
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._overdue = self.loop.call_later(HEAD_SECONDS, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_head:
+            room = HEAD_BYTES - self._head
+            self._head += len(data)
+            super().data_received(data[:room])
+            if len(data) <= room or self.transport.is_closing():
+                return
+            if self._in_head:
+                self.transport.write(_TOO_LARGE)
+                self.transport.close()
+                return
+            data = data[room:]
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        self._settle()
+        self._overdue = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._in_head, self._head = False, 0
+        self._settle()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._in_head = True
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle is not None and self.cycle.response_complete and self.cycle.more_body:
+            self.transport.close()  # who was answered before the end of the body would drip on and hold the connection
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._settle()
+        super().connection_lost(exc)
+
+    def _settle(self) -> None:
+        if self._overdue is not None:
+            self._overdue.cancel()
+            self._overdue = None

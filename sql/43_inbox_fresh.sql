@@ -1,0 +1,2 @@
+-- grain: one message
+INSERT INTO fresh VALUES (?, ?)

@@ -1,0 +1,2 @@
+-- grain: all of the newest messages
+DELETE FROM fresh

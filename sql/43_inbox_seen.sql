@@ -1,0 +1,2 @@
+-- grain: one message of an earlier slot, if it is there
+SELECT 1 FROM seen WHERE key = ?

@@ -1,0 +1,2 @@
+-- grain: one of the newest messages
+SELECT key, content FROM fresh

@@ -1,0 +1,112 @@
+"""The collector's answers, in this process: what ends taking messages, what is counted, and what health tells."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from pldp.client import Memory, Person
+from pldp.client.plan import Plan
+from pldp.flows.collecting import settled
+from pldp.flows.collector import Collector, application
+from pldp.flows.collector_writer import Limits
+from pldp.questions.received import share_of
+from pldp.tasks.check import check
+from pldp.tasks.collector.closing import close_slot
+from pldp.tasks.collector.manifest import Manifest
+from pldp.tasks.collector.store import Store, database
+from pldp.tasks.sent import sent_of
+from pldp.tasks.specfile import load_spec
+from tests.flows.collected import answer, fill, inbox
+from tests.pldp.client import plans
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return plans.collection(plans.histograms())
+
+
+def message(plan: Plan, **answers: str) -> bytes:
+    level = next(iter(next(iter(plan.questions.values())).choices))
+    return Person(plan, Memory()).answer(answers or {"meal": "soup"}, level)
+
+
+@contextmanager
+def collector(folder: Path, plan: Plan, **limits: float) -> Iterator[TestClient]:
+    with TestClient(application(Collector(folder, plan, b"", Limits(**limits)))) as client:  # type: ignore[arg-type]
+        yield client
+
+
+def test_an_expired_plan_is_answered_no_more(tmp_path: Path, plan: Plan) -> None:
+    soon = replace(plan, expires=datetime.now(UTC) + timedelta(hours=1))
+    with collector(tmp_path, soon) as client:
+        assert client.post("/reports", content=message(plan)).status_code == 202
+        health = client.get("/health")
+        assert health.status_code == 200
+        assert health.json() == {"status": "ok", "store": "open", "expires": f"{soon.expires:%Y-%m-%dT%H:%M:%SZ}"}
+    over = replace(plan, expires=datetime.now(UTC) - timedelta(seconds=1))
+    with collector(tmp_path, over) as client:
+        answer = client.post("/reports", content=message(plan))
+        assert (answer.status_code, answer.json()) == (410, {"status": "expired"})
+        health = client.get("/health")
+        assert (health.status_code, health.json()["status"], health.json()["store"]) == (503, "expired", "open")
+    received = Manifest.read(close_slot(tmp_path, "monday", over))
+    assert received == Manifest(1, {}), "and who came late is nobody's rejected message"
+
+
+def test_health_tells_of_an_inbox_that_takes_nothing(tmp_path: Path, plan: Plan) -> None:
+    with collector(tmp_path, plan, disk=1) as client:
+        health = client.get("/health")
+        assert (health.status_code, health.json()["status"]) == (503, "full")
+        assert client.post("/reports", content=message(plan)).status_code == 503
+    (tmp_path / "closed" / "monday").mkdir(parents=True)
+    (tmp_path / "closed" / "monday" / "reports.parquet").write_bytes(bytes(1 << 20))
+    with collector(tmp_path, plan, disk=1 << 20) as client:
+        assert client.post("/reports", content=message(plan)).status_code == 503, "closed slots take room too"
+    with Store(tmp_path, database(tmp_path, 0)), collector(tmp_path, plan) as client:
+        health = client.get("/health")
+        assert (health.status_code, health.json()["status"]) == (503, "unavailable")
+
+
+def test_what_came_in_before_the_end_is_released_after_it(tmp_path: Path) -> None:
+    file, own = inbox(tmp_path, days=-1)
+    fill(tmp_path / "inbox", own, 3)
+    closed = settled(file, "monday")
+    assert closed is not None
+    assert Manifest.read(closed) == Manifest(3, {})
+
+
+def test_rejected_messages_count_as_unusable_and_people_as_users(tmp_path: Path) -> None:
+    """Of 90 messages 60 are junk, and of the 30 people none answers both questions."""
+    file, own = inbox(tmp_path)
+    with collector(tmp_path / "inbox", own) as client:
+        codes = [client.post("/reports", content=b"junk").status_code for _ in range(60)]
+        codes += [client.post("/reports", content=answer(own, i, job="nurse")).status_code for i in range(10)]
+        codes += [client.post("/reports", content=answer(own, i, sex="male")).status_code for i in range(20)]
+    assert codes == [422] * 60 + [202] * 30
+    closed = load_spec(file.path, settled(file, "monday"))
+    sent = sent_of(closed)
+    assert sent.n_users == 30
+    assert share_of(sent.set_aside, sum(sent.sizes)) == Fraction(2, 3)
+    (problem,) = check(closed).gates
+    assert "0.667 of what clients sent would be set aside" in str(problem)
+
+
+def test_counts_of_rejected_messages_are_on_disk_within_seconds(tmp_path: Path, plan: Plan) -> None:
+    """Nobody sends anything that is kept, and the process may be killed at any moment."""
+    with collector(tmp_path, plan, rate=8) as client:
+        codes = [client.post("/reports", content=b"junk").status_code for _ in range(12)]
+        assert codes.count(422) >= 8
+        assert set(codes) == {422, 429}
+        inner, until = client.app.routes[0].endpoint.__self__.writer, time.monotonic() + 20  # type: ignore[attr-defined]
+        while inner.rejected and time.monotonic() < until:
+            time.sleep(0.1)
+        assert inner._store.rejected() == {"format": codes.count(422)}, "without those that were too many at a time"
