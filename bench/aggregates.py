@@ -20,7 +20,7 @@ import polars as pl
 import yaml
 
 from bench.common import RESULTS, ROOT, Measure, publish
-from bench.scale import MEMORY_RATIO, Cost
+from bench.scale import MEMORY, MEMORY_RATIO, Cost
 from bench.utility import DRAWS, SEED, draw, gains, many, table, utility
 from pldp.papers.multiupp.dense import dense_catalogue
 from pldp.questions.aggregates.catalogue import Catalogue
@@ -30,6 +30,7 @@ PEOPLE = 989_818
 CATEGORIES = 17
 TIMES = 4
 TIME_RATIO = 1.1
+SECONDS = 57.0 / 3  # a third of what it took before ingest was one pass
 PROFILES = 10_000
 PLAN_SECONDS = 60.0  # measured 15 to 20 with start and imports; a limit against regressions
 
@@ -120,8 +121,8 @@ def scale() -> list[Measure]:
         once, often = (_release(folder, items, users) for users in (PEOPLE, TIMES * PEOPLE))
     case = f"{'MSNBC' if real else 'made-up users like MSNBC'}: {PEOPLE:,} users × {CATEGORIES} attributes: "
     return [
-        Measure(case + "time", once.seconds, " s"),
-        Measure(case + "peak memory above idle", once.above_idle, "B"),
+        Measure(case + "time", once.seconds, " s", SECONDS, "≤"),
+        Measure(case + "peak memory above idle", once.above_idle, "B", MEMORY, "≤"),
         Measure(case + "reports on disk, per user and attribute", once.reports / PEOPLE / CATEGORIES / 2, " B"),
         Measure(f"time, {TIMES} times the users", often.seconds / once.seconds, "×", TIMES * TIME_RATIO, "≤"),
         Measure(f"peak memory, {TIMES} times the users", often.above_idle / once.above_idle, "×", MEMORY_RATIO, "≤"),

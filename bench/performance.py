@@ -18,7 +18,7 @@ from bench.common import RESULTS, ROOT, short
 DOCUMENT = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "pictures" / "performance.svg"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-NAMES = ("startup", "kernel", "peers", "ingest", "scale", "runners", "groupby")
+NAMES = ("startup", "kernel", "peers", "ingest", "scale", "runners", "groupby", "aggregates", "items_release")
 LIMIT_SECONDS = 140 / 100e6
 """Of one user: 100 M in 140 s."""
 _SIZE = re.compile(r"^([\d.]+) M users: (time|CPU time)$")

@@ -22,7 +22,8 @@ from bench.common import Measure, publish
 ROUNDS = 5
 RELEASES = 3
 LIMITS = {"new": 12.0, "used": 10.0, "plan": 1.5, "show": 0.7, "help": 0.3}
-PLDP = (sys.executable, "-m", "pldp.flows.cli")
+PROGRESS, PAGE = 1.0, 1.0
+PLDP = (sys.executable, "-m", "pldp")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ class Cost:
     cpu: float
     work: float = 0.0
     """Seconds in which a stage of the pipeline was under way."""
+    page: float = 0.0
+    first: float = 0.0
+    """Seconds until progress is on the screen."""
 
 
 def main() -> bool:
@@ -71,15 +75,19 @@ def _lines(what: str, costs: Sequence[Cost], limit: float) -> list[Measure]:
         Measure(what, middle(lambda cost: cost.seconds), " s", limit, "≤"),
         Measure(f"{what}: CPU time, all processes", middle(lambda cost: cost.cpu), " s"),
         Measure(f"{what}: share of real work", middle(lambda cost: 100 * cost.work / cost.seconds), " %"),
+        Measure(f"{what}: until progress shows", middle(lambda cost: cost.first), " s", PROGRESS, "≤"),
+        Measure(f"{what}: its page", middle(lambda cost: cost.page), " s", PAGE, "≤"),
     ]
 
 
 def release(spec: Path, home: Path, slot: str) -> Cost:
-    """One release of the sample, and how long its stages took."""
+    """One release of the sample, as the installed command makes it, and how long its stages took."""
     stages = home.with_name(f"{home.name}-{slot}.json")
     worker = [sys.executable, "-m", "bench.startup_worker", str(stages)]
+    began = time.time()
     cost = _run([*worker, "release", str(spec), "--home", str(home), "--slot", slot])
-    return Cost(cost.seconds, cost.cpu, float(json.loads(stages.read_text())["work"]))
+    found = json.loads(stages.read_text())
+    return Cost(cost.seconds, cost.cpu, found["work"], found["stages"]["page"], found["first"] - began)
 
 
 def _run(command: Sequence[str]) -> Cost:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -94,12 +96,17 @@ class BitVectors(PureProtocol):
                 np.bitwise_xor(whole, bits, out=whole)
             else:
                 cells = part.reshape(-1)
-                where = np.add(self._starts(own.size), own >> np.uint16(3), out=scratch("places", own.size, np.intp))
+                starts = _starts(self.report_bytes)[: own.size]
+                where = np.add(starts, own >> np.uint16(3), out=scratch("places", own.size, np.intp))
                 shift = (own & np.uint16(7)).astype(np.uint8)
                 bit = np.left_shift(np.uint8(1) if flips is None else flips[rows], shift)
                 # mode="clip" skips the bounds check already made.
                 cells[where] = cells.take(where, mode="clip") ^ bit
 
-    def _starts(self, rows: int) -> NDArray[np.intp]:
-        """Where each row's bytes begin."""
-        return np.arange(0, rows * self.report_bytes, self.report_bytes)
+
+@lru_cache(maxsize=1 << 4)
+def _starts(width: int) -> NDArray[np.intp]:
+    """Where the bytes of a block's rows begin."""
+    starts = np.arange(0, _BLOCK_ROWS * width, width)
+    starts.flags.writeable = False  # threads share it
+    return starts

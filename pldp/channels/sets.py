@@ -55,17 +55,20 @@ def uniform_sets(positions: int, sizes: Weights, stream: Keystream) -> Masks:
         for some, rest in zip(_chunks(nodes, n), _chunks(others, n), strict=True):
             size = sets[some]
             inside = split(left, right).draw(size.reshape(-1), stream).reshape(size.shape)
+            sets[rest] = size - inside
             sets[some] = inside
-            sets[rest] = np.subtract(size, inside, out=size)
     for width, nodes in ends:
         for some in _chunks(nodes, n):
-            sets[some] = _unranked(width, sets[some].reshape(-1), stream).reshape(-1, n)
+            sizes = sets[some]
+            sets[some] = _unranked(width, sizes.reshape(-1), stream).reshape(sizes.shape)
     return sets
 
 
-def _chunks(nodes: list[int], n: int) -> list[list[int]]:
-    """So many nodes at a time that `n` users of each make one chunk."""
+def _chunks(nodes: list[int], n: int) -> list[list[int]] | list[int]:
+    """So many nodes at a time that `n` users of each make one chunk; one node is a number, whose row is not copied."""
     most = max(_CHUNK // max(n, 1), 1)
+    if most == 1:
+        return nodes
     return [nodes[start : start + most] for start in range(0, len(nodes), most)]
 
 

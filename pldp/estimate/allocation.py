@@ -18,6 +18,8 @@ UNITS = 1 << 40
 _LOWEST_SHARE = 1e-9
 _HALVINGS = 46  # of a range of nine decades: 3e-13 of a budget
 _STEP = 1e-5
+_ABSOLUTE, _RELATIVE = 1e-12, 4 * float(np.finfo(np.float64).eps)  # of a root
+_STEPS = 100
 _STEEP = 300.0
 
 
@@ -77,13 +79,53 @@ def optimal_shares(total: float, cells: Sequence[int], variance: Variance = brr_
 
     if weight.size == 1:
         return np.ones(1)
-    from scipy.optimize import brentq  # slow to import, and seldom needed
-
     cheapest = float(np.min(weight + _log_slope(variance, np.full(weight.size, total))))
     dearest = float(np.max(weight + _log_slope(variance, np.full(weight.size, total * _LOWEST_SHARE))))
-    log_price = brentq(lambda price: float(spend(price).sum()) - total, cheapest, dearest, xtol=1e-12)
-    budgets = spend(float(log_price))
+    budgets = spend(root(lambda price: float(spend(price).sum()) - total, cheapest, dearest))
     return budgets / budgets.sum()
+
+
+def root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function changes its sign between two places: Brent's method, step by step as SciPy's `brentq` has it.
+
+    Importing SciPy's takes longer than most plans. Equal steps, because a plan's identity hangs on the last bit.
+    """
+    before, here, other = low, high, 0.0
+    f_before, f_here, f_other = function(before), function(here), 0.0
+    last = step = 0.0
+    if f_before == 0 or f_here == 0:
+        return before if f_before == 0 else here
+    if (f_before < 0) == (f_here < 0):
+        raise ValueError("the function must have different signs at the two ends")
+    for _ in range(_STEPS):
+        if f_here != 0 and (f_before < 0) != (f_here < 0):
+            other, f_other, last = before, f_before, here - before
+            step = last
+        if abs(f_other) < abs(f_here):
+            before, here, other = here, other, here
+            f_before, f_here, f_other = f_here, f_other, f_here
+        near, half = (_ABSOLUTE + _RELATIVE * abs(here)) / 2, (other - here) / 2
+        if f_here == 0 or abs(half) < near:
+            return here
+        tried = _tried(before, here, other, f_before, f_here, f_other) if abs(last) > near else None
+        if tried is not None and 2 * abs(tried) < min(abs(last), 3 * abs(half) - near):
+            last, step = step, tried
+        else:
+            last = step = half
+        before, f_before = here, f_here
+        here += step if abs(step) > near else near if half > 0 else -near
+        f_here = function(here)
+    raise RuntimeError(f"no root after {_STEPS} steps")
+
+
+def _tried(a: float, b: float, c: float, f_a: float, f_b: float, f_c: float) -> float | None:
+    """The step from b by a line through two places or a hyperbola through three, if b is better than a."""
+    if not abs(f_b) < abs(f_a):
+        return None
+    if a == c:
+        return -f_b * (b - a) / (f_b - f_a)
+    slope, rise = (f_a - f_b) / (a - b), (f_c - f_b) / (c - b)
+    return -f_b * (f_c * rise - f_a * slope) / (rise * slope * (f_c - f_a))
 
 
 def _log_slope(variance: Variance, epsilon: Floats) -> Floats:

@@ -17,7 +17,18 @@ from pldp.flows.progress import listening
 from tests.flows.conftest import PATIENCE, Finished
 from tests.people import world
 
-HEAVY = ("great_expectations", "prefect", "altair", "scipy.stats", "scipy", "polars", "duckdb", "numpy", "pydantic")
+HEAVY = (
+    "great_expectations",
+    "prefect",
+    "altair",
+    "scipy.stats",
+    "scipy.optimize",
+    "scipy",
+    "polars",
+    "duckdb",
+    "numpy",
+    "pydantic",
+)
 _LOADED = """
 import sys
 from pldp.flows.cli import main
@@ -42,7 +53,14 @@ def test_help_loads_nothing(words: list[str]) -> None:
 
 
 def test_a_plan_loads_no_orchestration_and_no_gates(tmp_path: Path) -> None:
-    assert loaded("plan", world(tmp_path)).isdisjoint({"great_expectations", "prefect", "altair", "scipy.stats"})
+    slow = {"great_expectations", "prefect", "altair", "scipy.stats", "scipy.optimize"}
+    assert loaded("plan", world(tmp_path)).isdisjoint(slow)
+
+
+def test_a_plan_of_the_sample_loads_no_optimiser(tmp_path: Path) -> None:
+    """Its budget is split by the noise of several attributes, which takes a root."""
+    loaded("sample", tmp_path)
+    assert "scipy.optimize" not in loaded("plan", tmp_path / "sample.yaml")
 
 
 def test_a_look_at_a_release_loads_only_what_reads_it(finished: Finished) -> None:

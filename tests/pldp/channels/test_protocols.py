@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pldp.channels.bits import coins
 from pldp.channels.exact import SCALE, exp_below, float_above, log_above
 from pldp.channels.krr import KRR
 from pldp.channels.olh import OLH
 from pldp.channels.protocol import PureProtocol, Values
-from pldp.channels.randomness import Keystream
+from pldp.channels.randomness import Keystream, uniform_below
 from pldp.channels.registry import PROTOCOLS
 from pldp.channels.subset import Subset
 from pldp.channels.unary import BRR, OUE
@@ -265,3 +266,28 @@ def test_peers_figures_of_accuracy() -> None:
         for kind, figure in zip(kinds, figures, strict=True):
             if figure is not None:
                 assert sum(_whole(kind.for_budget(16, Fraction(epsilon)))) / 16 == pytest.approx(figure, abs=digit)
+
+
+@pytest.mark.parametrize("size", [2, 8, 9, 16, 255, 256, 257, 1000])
+@pytest.mark.parametrize("rows", [0, 1, 2, 5, (1 << 15) + 1, (1 << 17) + 3])
+def test_krr_counts_every_report_however_many(size: int, rows: int) -> None:
+    """Few values are compared, bytes counted in pairs: an odd one, and one outside the domain, are neither lost."""
+    protocol = KRR.for_budget(size, Fraction(1))
+    number = np.dtype(f"<u{protocol.report_bytes}")
+    said = np.random.default_rng(rows).integers(0, size, rows).astype(number)
+    said[:1] = min(size, np.iinfo(number).max)  # outside, where a report can be
+    reports = said.view(np.uint8).reshape(rows, protocol.report_bytes)
+    assert protocol.support(reports).tolist() == [int((said == x).sum()) for x in range(size)]
+
+
+@pytest.mark.parametrize("size", [2, 16, 256, 257, 1000])
+def test_krr_reports_the_own_value_or_what_was_drawn(size: int) -> None:
+    """As the channel says it, for the same random bytes."""
+    protocol = KRR.for_budget(size, Fraction(2))
+    values = np.random.default_rng(size).integers(0, size, (1 << 15) + 77).astype(np.uint16)
+    number = np.dtype(f"<u{protocol.report_bytes}")
+    stream = Keystream.seeded(size)
+    drawn = uniform_below(size, values.size, stream, number)
+    kept = coins(SCALE - protocol.redraw, values.size, stream)
+    said = protocol.perturb(values, Keystream.seeded(size)).view(number)[:, 0]
+    assert said.tolist() == np.where(kept == 1, values, drawn).tolist()

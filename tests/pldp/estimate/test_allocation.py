@@ -1,14 +1,27 @@
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 from pldp.channels.unary import BRR
-from pldp.estimate.allocation import UNITS, brr_variance, optimal_shares, split
+from pldp.estimate import allocation
+from pldp.estimate.allocation import (
+    UNITS,
+    Variance,
+    brr_variance,
+    optimal_shares,
+    oue_variance,
+    root,
+    split,
+    subset_variance,
+)
 from pldp.spec.release import Spec
 from tests.pldp.specs import histograms_of, planned
 from tests.pldp.world import BUDGETS, PAPER_CELLS
@@ -103,3 +116,64 @@ def test_any_shares_split_exactly(total: Fraction, raw: list[float]) -> None:
     # Only the largest share takes the rest of the rounding: at most a unit an attribute.
     for budget, share in zip(budgets, shares, strict=True):
         assert abs(budget - total * Fraction(float(share))) <= total * Fraction(len(raw) + 1, UNITS)
+
+
+CROSSINGS: dict[str, Callable[[float], float]] = {
+    "line": lambda x: x,
+    "cube": lambda x: x**3,
+    "bend": lambda x: math.tanh(5 * x),
+    "hill": lambda x: math.expm1(x / 5),
+    "stairs": lambda x: math.floor(7 * x) + 0.5,
+}
+
+
+@pytest.mark.parametrize("kind", CROSSINGS)
+def test_the_root_is_scipys_to_the_last_bit(kind: str) -> None:
+    """Else the identity of a plan would have moved when SciPy's was replaced."""
+    rng = np.random.default_rng(18)
+    for _ in range(500):
+        place, below, above = (
+            float(x) for x in (rng.normal() * 10.0 ** rng.uniform(-3, 3), *10 ** rng.uniform(-2, 1.3, 2))
+        )
+
+        def function(x: float, place: float = place) -> float:
+            return float(CROSSINGS[kind](x - place))
+
+        if function(place - below) * function(place + above) < 0:
+            ours, scipys = (_found(way, function, place - below, place + above) for way in (root, _scipys))
+            assert ours == scipys
+
+
+def _scipys(function: Callable[[float], float], low: float, high: float) -> float:
+    return float(brentq(function, low, high, xtol=1e-12))
+
+
+def _found(way: Callable[..., float], function: Callable[[float], float], low: float, high: float) -> float | None:
+    """None where a hundred steps were too few."""
+    try:
+        return way(function, low, high)
+    except RuntimeError:
+        return None
+
+
+@settings(deadline=None, max_examples=60)
+@given(cells=CELLS, exponent=st.floats(-6, 3))
+def test_shares_are_those_of_scipys_root(cells: list[int], exponent: float) -> None:
+    variances: list[Variance] = [
+        brr_variance,
+        oue_variance,
+        subset_variance(cells),
+        subset_variance(cells, single=True),
+    ]
+    for variance in variances:
+        ours = optimal_shares(10**exponent, cells, variance)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(allocation, "root", _scipys)
+            assert optimal_shares(10**exponent, cells, variance).tolist() == ours.tolist()
+
+
+def test_a_root_needs_a_change_of_sign() -> None:
+    assert root(lambda x: x, 0.0, 1.0) == 0.0
+    assert root(lambda x: x, -1.0, 0.0) == 0.0
+    with pytest.raises(ValueError, match="different signs"):
+        root(lambda x: x * x + 1, -1.0, 1.0)
