@@ -21,7 +21,8 @@ from pldp.questions.numbers.spec import Number
 from pldp.questions.numbers.spec import Numbers as NumbersSpec
 from pldp.questions.plan import Plan
 from pldp.questions.registry import AnyQuestion
-from pldp.spec.release import LINEAR, Spec
+from pldp.spec.combination import LINEAR
+from pldp.spec.release import Spec
 
 _RAISE = "Raise it, or the smallest share that it is cut by"
 

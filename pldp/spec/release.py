@@ -211,7 +211,7 @@ class Spec(Model):
             for place, method in enumerate(self.methods_of(attribute)):
                 field = f"attributes: {name}.methods" if stated else "combination." + ("also" if place else "method")
                 self.combination.check_method(field, method, self.levels.visibility, name, len(self.labels(attribute)))
-                if POSTPROCESSES[self.postprocess].measures and method not in LINEAR:
+                if self.postprocess and POSTPROCESSES[self.postprocess].measures and method not in LINEAR:
                     raise ValueError(f"postprocess: {self.postprocess} does not go with {field} {method!r}")
 
     def _check_numbers(self) -> None:
