@@ -115,14 +115,21 @@ applied AS (
 ),
 -- Shares that decide noise and spreads are those of pldp/estimate/combine.py: values alike for the first pass, then its
 -- estimate for the weights, then the estimate for the error; these two stay one user away from 0 and 1.
+everybody AS (
+    SELECT *, sum(n) OVER () AS users FROM levels
+),
 first_pass AS (
-    SELECT *, greatest(even * member + (1 - even) * stranger, 1e-200) AS noise FROM levels
+    SELECT
+        *,
+        greatest(even * member + (1 - even) * stranger, 1e-200) AS noise,
+        n / (noise + even * (1 - even) * users / greatest(users - 1, 1)) AS told
+    FROM everybody
 ),
 pilot AS (
     SELECT
-        sum(n) AS users,
-        1 / greatest(sum(n), 2) AS edge,
-        greatest(least(sum(n / noise * frequency) / sum(n / noise), 1 - edge), edge) AS share
+        any_value(users) AS users,
+        1 / greatest(any_value(users), 2) AS edge,
+        greatest(least(sum(told * frequency) / sum(told), 1 - edge), edge) AS share
     FROM first_pass
 ),
 raw AS (

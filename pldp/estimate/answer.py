@@ -39,8 +39,8 @@ def gamma_of(dependence: float | None) -> float:
 def combine_levels(method: str, levels: Levels, cover: Cover) -> Combined:
     """By `sum`, `oc`, `oc+` or `guarded`.
 
-    Weights of `guarded` need a share before there is an estimate; a first pass with `oc` gives it, as for `oc+`, and
-    they are those of that share's own test. At Γ = 1 they are those of `oc+`.
+    Weights of `guarded` need a share before there is an estimate; a first pass gives it, as for `oc+`, and they are
+    those of that share's own test. At Γ = 1 they are those of `oc+`.
     """
     if method != GUARDED:
         return combine_linear(method, levels)

@@ -88,9 +88,9 @@ def linear_variance(weights: Floats, n: Counts, noise: Floats, between: Floats) 
 def combine_linear(method: str, levels: Levels) -> Combined:
     """One of `CLASSIC`, with the standard error at the estimate.
 
-    `oc+` needs S² before it has an estimate; a first pass with `oc` gives it. Its weights are therefore estimated,
-    which costs a bias of order 1/n, far below the standard error (tests/pldp/estimate/test_combine.py). Both are
-    kept one user away from 0 and 1: a rare value that the first pass misses still has a spread between users.
+    `oc+` needs S² before it has an estimate; a first pass gives it. Its weights are therefore estimated, which costs a
+    bias of order 1/n, far below the standard error (tests/pldp/estimate/test_combine.py). Both are kept one user away
+    from 0 and 1: a rare value that the first pass misses still has a spread between users.
     """
     pilot = first_pass(levels)
     noise = noise_variances(levels.protocols, pilot)
@@ -98,10 +98,15 @@ def combine_linear(method: str, levels: Levels) -> Combined:
 
 
 def first_pass(levels: Levels) -> Floats:
-    """Shares that weights may be made for, by `oc` as if all values were alike: within one user of 0 and 1."""
+    """Shares that weights may be made for, by `oc+` as if all values were alike: within one user of 0 and 1.
+
+    Not by `oc`: at large budgets it rests on the few people of the clearest level, and weights made for its estimate
+    have more than twice the error of `sum`.
+    """
     edge = 1 / max(levels.n_reports, 2)
-    uniform = np.full(levels.frequencies.shape[-1], 1 / levels.frequencies.shape[-1])
-    weights = linear_weights("oc", levels.n, noise_variances(levels.protocols, uniform), uniform)
+    uniform = np.full(levels.frequencies.shape[-1], 1 / levels.protocols[0].domain_size)
+    noise = noise_variances(levels.protocols, uniform)
+    weights = linear_weights("oc+", levels.n, noise, spread(uniform, levels.n_reports))
     return np.clip((weights * levels.frequencies).sum(axis=-2), edge, 1 - edge)
 
 

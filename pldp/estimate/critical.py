@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -14,6 +15,7 @@ _NEWTON = 8
 _HALVINGS = 50
 _MOST_RATIO = 1e6
 _FAR = 12.0
+_NEAR = np.linspace(0.0, 4.0, 801)
 
 
 def two_sided(confidence: float = CONFIDENCE) -> float:
@@ -52,6 +54,30 @@ def boundary_ratio(distance: Floats, confidence: float = CONFIDENCE) -> Floats:
         least, most = np.where(enough, least, b), np.where(enough, b, most)
     ratio = np.where(x >= two_sided(confidence), 1.0, x / (2 * most) + most / (2 * x))
     return np.asarray(np.clip(ratio, 1.0, _MOST_RATIO))
+
+
+def accepted_reach(from_least: Floats, from_most: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
+    """How many standard errors below and above a hypothesis a normal estimate may fall, near either bound.
+
+    The arguments are the hypothesis' distances from its two bounds in standard errors. Where both are near, the test
+    accepts what either accepts.
+    """
+    towards, away = _near_bound(confidence)
+    z = two_sided(confidence)
+
+    def one_side(near: Floats, other: Floats) -> Floats:
+        return np.where(near < z, np.interp(near, _NEAR, towards), np.interp(other, _NEAR, away))
+
+    return one_side(from_least, from_most), one_side(from_most, from_least)
+
+
+@lru_cache(maxsize=8)
+def _near_bound(confidence: float) -> tuple[Floats, Floats]:
+    """Reaches towards a bound and away from it, over `_NEAR`; at the bound nothing beyond it is ever rejected."""
+    ratio = boundary_ratio(_NEAR, confidence)
+    one = np.ones_like(_NEAR)
+    away = reach(0 * one, one, ratio, one, confidence=confidence)
+    return ratio * away, away
 
 
 def reach(

@@ -14,7 +14,18 @@ import numpy as np
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.channels.unary import BRR
-from pldp.estimate.hidden import auem, calibrated_noise, level_report, own_bit, self_calibrated, spread_of_levels
+from pldp.estimate.critical import accepted_reach
+from pldp.estimate.distributions import norm
+from pldp.estimate.hidden import (
+    auem,
+    calibrated_noise,
+    hidden_sum,
+    level_report,
+    level_shares,
+    own_bit,
+    self_calibrated,
+    spread_of_levels,
+)
 from pldp.estimate.score import Interval
 
 MOST_VARIATION = 0.25
@@ -65,17 +76,53 @@ def fieller_interval(
     within = 0 * f if population else f * (1 - f) * sure**2
     variance = np.maximum(squares - within, implied * (1 - implied) - within)
     away = joint.sum(axis=-2)[..., None] / n - low - f * gap
-    half = z * np.sqrt(np.maximum(variance, 1e-300) / n)
     blind = (gap <= z * np.sqrt(spread))[..., 0]
-    ends = _accepted(away, half)
+    ends = _accepted(away, np.sqrt(np.maximum(variance, 1e-300) / n), np.clip(gap, d.min(), d.max()), z)
     return Interval(np.where(blind, 0.0, ends.low), np.where(blind, 1.0, ends.high))
 
 
-def _accepted(away: Floats, half: Floats) -> Interval:
-    """The shares of the grid within reach, (…, value, hypothesis) → (…, value)."""
-    low_end, high_end = _crossing(half - away), 1 - _crossing((half + away)[..., ::-1])
+def _accepted(away: Floats, deviation: Floats, gap: Floats | float, z: float) -> Interval:
+    """The shares of the grid that are not rejected, (…, value, hypothesis) → (…, value).
+
+    `away` is normal around zero with this deviation if the hypothesis is true, and moves by `gap` per share: that is
+    how far from 0 and 1 it is known to lie. Near them the test is one-sided (`critical.boundary_ratio`).
+    """
+    below, above = accepted_reach(_GRID * gap / deviation, (1 - _GRID) * gap / deviation, float(2 * norm.cdf(z) - 1))
+    low_end = _crossing(deviation * above - away)
+    high_end = 1 - _crossing((deviation * below + away)[..., ::-1])
     ends = np.sort(np.stack([low_end, high_end]), axis=0)  # where nothing is accepted, both are next to the estimate
     return Interval(ends[0], ends[1])
+
+
+def sum_interval(
+    joint: Counts | Floats,
+    tally: Counts | Floats,
+    protocols: tuple[PureProtocol, ...],
+    report: PureProtocol,
+    z: float,
+    *,
+    population: bool = False,
+) -> Interval:
+    """For `hidden_sum`, however levels depend on values: f̂ is a mean of φ, and Var(f̂ − f) = (E[φ²] − f)/N.
+
+    E[φ²] is linear in f: a holder's φ² is larger by a slope that the levels' shares give, on average. So the mean of
+    φ² that was seen, at the estimate, is moved to the hypothesis along that slope. It is at least what would be
+    expected of holders who chose as people at large do.
+    """
+    n = tally.sum(axis=-1)[..., None, None]
+    found = hidden_sum(joint, tally, protocols, report)
+    told = np.full((len(protocols), len(protocols)), report.q) + np.eye(len(protocols)) * report.gap  # (level, told)
+    p, q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("p", "q", "gap"))
+    steep, flat = ((part - report.q * part.sum()) / report.gap for part in (1 / d, q / d))
+    hit, miss = told @ (steep - flat) ** 2, told @ flat**2  # φ² of a report that supports the value, or does not
+    people = level_shares(tally, report).frequency
+    holder, other = ((people * (part * hit + (1 - part) * miss)).sum(axis=-1)[..., None, None] for part in (p, q))
+    estimate = found.frequency[..., None]
+    seen = found.standard_error[..., None] ** 2 * n + np.clip(estimate, 0, 1)
+    f, slope = _GRID, np.maximum(holder - other, 0)
+    square = np.maximum(seen + slope * (f - np.clip(estimate, 0, 1)), other + slope * f)
+    variance = square - (f**2 if population else f)
+    return _accepted(estimate - f, np.sqrt(np.maximum(variance, 1e-12) / n), 1.0, z)
 
 
 def calibrated_interval(
@@ -92,7 +139,9 @@ def calibrated_interval(
     noise = np.max([calibrated_noise(f, inside, u + (w - 1) * inside, v, size, u, w) for v in ends], axis=0)
     if population:
         noise = noise + f * (1 - f) * gap**2
-    return _accepted(support[..., None] / n - mean - f * gap, z * np.sqrt(noise / n))
+    # How near a bound is, is only known as well as the gap is: a gap that seems small must not make the test one-sided.
+    unsure = abs(w - 1) * np.sqrt(size * np.max(ends, axis=0) / n) / (size - 1 + w)
+    return _accepted(support[..., None] / n - mean - f * gap, np.sqrt(noise / n), np.abs(gap) + 2 * unsure, z)
 
 
 def _crossing(room: Floats) -> Floats:

@@ -12,7 +12,6 @@ from pldp.estimate.answer import EXTENDED, GUARDED, INVERTED, answer, combine_le
 from pldp.estimate.combine import LINEAR_METHODS, Combined, Levels, estimate_levels, linear_covariance, spread
 from pldp.estimate.critical import CONFIDENCE
 from pldp.estimate.dependence import agreement
-from pldp.estimate.distributions import norm
 from pldp.estimate.invert import Cover
 from pldp.estimate.likelihood import Likelihood
 from pldp.estimate.op import DEFAULT_STEPS, perturbation_method, smallest_maximum
@@ -132,12 +131,6 @@ def estimate_histogram(
         converged=converged,
         covariance=covariance,
     )
-
-
-def wald(frequency: Floats, standard_error: Floats, beyond: Floats, recipe: Recipe) -> tuple[Floats, Floats]:
-    """Two-sided, cut to [0, 1]; `beyond` is the variance between these users and a population behind them."""
-    half = norm.ppf(0.5 + recipe.confidence / 2) * np.sqrt(standard_error**2 + beyond)
-    return np.clip(frequency - half, 0, 1), np.clip(frequency + half, 0, 1)
 
 
 def apply(method: str, recipe: Recipe, levels: Levels, reference: Floats | None) -> Floats:

@@ -26,6 +26,9 @@ from pldp.estimate.guarded import Noise, filled
 
 LONGEST = 1.015
 """How much longer than that of `sum` an interval may become at most; 1.02 is promised."""
+WORTH = 0.02
+"""Where a test would be shorter than that of `sum` by less, it is `sum`: of intervals of a few people, tests that move
+from one hypothesis to the next lose more by rounding to whole people."""
 _PLACES = np.linspace(0.0, 1.0, 129)
 _TABLE = np.linspace(0.0, 10.0, 4001)
 
@@ -151,6 +154,8 @@ class Guard:
         best = self.shortest()
         if self.gamma == 1:
             return best
+        gained = 1 - self.widths(best)[0] / self.widths(np.zeros_like(best))[0]
+        best = np.where(gained < WORTH, 0.0, best)
         half, bias = self.widths(_PLACES[:, None] * best)  # places up to the best one, (place, share)
         rare = np.maximum(np.minimum(self.share, 1 - self.share), 1e-300)
         slope = 1 - half / (LONGEST * half[0])

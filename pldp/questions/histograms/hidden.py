@@ -13,8 +13,8 @@ from pldp.estimate.answer import EXTENDED, INVERTED
 from pldp.estimate.combine import Combined, spread
 from pldp.estimate.distributions import norm
 from pldp.estimate.hidden import Estimate, auem, draw_hidden, hidden_sum, level_shares, self_calibrated
-from pldp.estimate.hidden_choice import calibrated_interval, fieller_interval
-from pldp.estimate.inference import REPEATS, Histogram, Recipe, wald
+from pldp.estimate.hidden_choice import calibrated_interval, fieller_interval, sum_interval
+from pldp.estimate.inference import REPEATS, Histogram, Recipe
 from pldp.estimate.likelihood import Blocks
 from pldp.estimate.mixture import correct_em, emoa_paper
 from pldp.estimate.postprocess import postprocess, project_to_simplex
@@ -22,7 +22,7 @@ from pldp.estimate.simulate import draw_levels, whole_counts
 
 LIKELIHOODS = ("em", "emoa-paper")
 """Methods that need more of the reports than their support."""
-INTERVALS = {"sum": "normal"} | dict.fromkeys(LIKELIHOODS, EXTENDED)
+INTERVALS = dict.fromkeys(LIKELIHOODS, EXTENDED)
 """How a method's interval is made; any other inverts what the method solves for."""
 Moments = Callable[[Counts, Counts], Estimate]
 """An estimate from support by told level, (…, level, value), and how many told each level, (…, level)."""
@@ -55,7 +55,7 @@ def estimate_hidden(
         covariance = away.T @ away / REPEATS
     n_users = int(told.sum())
     beyond = spread(unbiased.frequency, n_users) / n_users if recipe.population else np.zeros(1)
-    low, high = _interval(joint, told, protocols, level_report, recipe, fit.frequency, unbiased)
+    low, high = _interval(joint, told, protocols, level_report, recipe, fit.frequency)
     return Histogram(
         method=recipe.method,
         biased=recipe.method in LIKELIHOODS or recipe.postprocess != "none",
@@ -117,7 +117,6 @@ def _interval(
     level_report: KRR,
     recipe: Recipe,
     frequency: Floats,
-    unbiased: Estimate,
 ) -> tuple[Floats, Floats]:
     """One that holds whatever the reports about the level tell: by inverting what the method solves for.
 
@@ -125,10 +124,8 @@ def _interval(
     """
     z = float(norm.ppf(0.5 + recipe.confidence / 2))
     if recipe.method == "sum":
-        n_users = int(told.sum())
-        beyond = spread(unbiased.frequency, n_users) / n_users if recipe.population else np.zeros(1)
-        return wald(unbiased.frequency, unbiased.standard_error, beyond, recipe)
-    if recipe.method == "self-calibrated":
+        ends = sum_interval(joint, told, protocols, level_report, z, population=recipe.population)
+    elif recipe.method == "self-calibrated":
         ends = calibrated_interval(joint.sum(axis=0), int(told.sum()), protocols, z, population=recipe.population)
     else:
         ends = fieller_interval(joint, told, protocols, level_report, z, population=recipe.population)

@@ -14,7 +14,7 @@ from pldp.estimate.combine import combine_linear, estimate_levels
 from pldp.estimate.comparators import draw_ppda, pbp, ppda, uniform_protocol
 from pldp.estimate.distributions import norm
 from pldp.estimate.hidden import Estimate, auem, draw_hidden, self_calibrated
-from pldp.estimate.hidden_choice import calibrated_interval, fieller_interval
+from pldp.estimate.hidden_choice import calibrated_interval, fieller_interval, sum_interval
 from pldp.estimate.inference import Recipe
 from pldp.estimate.likelihood import MOST_VALUES, table_blocks
 from pldp.estimate.mixture import correct_em
@@ -85,11 +85,13 @@ def _held(
     z: float,
     truth: Floats,
 ) -> NDArray[np.bool_] | None:
-    """Which shares the published intervals hold; None where the interval is the normal one."""
+    """Which shares the published intervals hold; None where there is another one."""
     if name == "auem":
         ends = fieller_interval(joint, told, protocols, report, z)
     elif name == "self-calibrated":
         ends = calibrated_interval(joint.sum(axis=-2), int(told[0].sum()), protocols, z)
+    elif name == "sum":
+        ends = sum_interval(joint, told, protocols, report, z)
     else:
         return None
     return np.asarray((ends.low <= truth + _ROUNDING) & (truth - _ROUNDING <= ends.high))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import common
-from bench.coverage import grid, measure, moved_gamma, tables
+from bench.coverage import grid, measure, moved_gamma
 from bench.coverage_report import REPEATS, Cell, Setting, report
 
 SETTING = Setting(7, 1_000, 6, "thirds", "guarded", 1.0, "independent")
@@ -37,7 +37,7 @@ def test_a_bad_cell_fails_and_chance_does_not(change: dict[str, float | bool], p
 
 
 def test_one_setting_from_end_to_end() -> None:
-    cells = measure(SETTING, *tables(SETTING))
+    cells = measure(SETTING)
     assert [cell.kind for cell in cells] == ["nobody", "one person", "rare", "middle", "top", "most"]
     # α = 1e-6 over six cells.
     assert all(0.925 < cell.rate < 0.98 for cell in cells)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr
 from scipy.stats import norm
 
-from pldp.estimate.critical import biased_quantile, boundary_ratio, reach, two_sided
+from pldp.estimate.critical import accepted_reach, biased_quantile, boundary_ratio, reach, two_sided
 
 
 @given(st.floats(0, 40), st.sampled_from([0.5, 0.9, 0.95, 0.999]))
@@ -55,3 +56,19 @@ def test_an_estimate_on_the_bound_has_the_usual_upper_limit_and_one_beyond_it_ha
     assert float(x[x - below <= 0].max()) == pytest.approx(1.96, abs=0.002)
     # A Wald or score interval would be empty below −1.96.
     assert 0.2 < float(x[x - below <= -3].max()) < 1
+
+
+def test_near_a_bound_the_reach_is_one_sided_and_far_from_both_it_is_the_usual_one() -> None:
+    far = np.array([10.0])
+    below, above = accepted_reach(np.array([0.0, 1.0, 2.5]), np.repeat(far, 3))
+    assert above[0] == pytest.approx(1.6449, abs=1e-3)
+    assert below[0] > 1e3
+    assert (below[2], above[2]) == pytest.approx((1.95996, 1.95996), abs=1e-4)
+    # Every one of them accepts 95 %; Feldman and Cousins order by likelihood, so at x = 1 the lower end is longer.
+    assert ndtr(above) - ndtr(-below) == pytest.approx(0.95, abs=1e-4)
+    assert below[1] > 1.96 > above[1]
+    # The other bound mirrors it; between two near ones nothing is rejected that either accepts.
+    mirrored = accepted_reach(np.repeat(far, 3), np.array([0.0, 1.0, 2.5]))
+    assert np.array_equal(mirrored, (above, below))
+    both = accepted_reach(np.array([1.0]), np.array([1.0]))
+    assert np.array_equal(both, (below[1:2], below[1:2]))

@@ -11,6 +11,7 @@ from scipy.optimize import linprog, minimize
 
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats
+from pldp.channels.unary import BRR
 from pldp.estimate.answer import answer
 from pldp.estimate.combine import (
     combine_linear,
@@ -246,3 +247,14 @@ def test_gamma_below_one_is_refused() -> None:
     sizes, protocols = five_levels(7, 6, 1000)
     with pytest.raises(ValueError, match=r"gamma must be at least 1 \(got 0.5\)"):
         guarded_weights(sizes, Noise.of(protocols), np.array([0.1]), 0.5)
+
+
+def test_where_hardly_anything_is_gained_it_is_sum() -> None:
+    # 5,201 people, nearly all at one level of a large budget: less than 2 % to gain around a third.
+    sizes = np.array([6, 639, 4556])
+    protocols = tuple(BRR.for_budget(2, Fraction("19.77") * part) for part in (Fraction(5, 12), Fraction(5, 6), 1))
+    table = hypothesis_table("guarded", sizes, protocols, Cover(1.3))
+    plain = hypothesis_table("sum", sizes, protocols, Cover(1.3))
+    middle = np.abs(table.share - 1 / 3) < 0.1
+    assert table.weights[middle] == pytest.approx(plain.weights[middle], abs=1e-12)
+    assert np.abs(table.weights - plain.weights).max() > 1e-4

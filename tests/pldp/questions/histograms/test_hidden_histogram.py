@@ -129,7 +129,7 @@ def test_every_method_says_how_its_interval_was_made_and_what_it_assumes(seed: i
         )
         said[method] = (found.interval, found.dependence)
     assert said == {
-        "auem": ("inverted test", 1.0), "self-calibrated": ("inverted test", 1.0), "sum": ("normal", None),
+        "auem": ("inverted test", 1.0), "self-calibrated": ("inverted test", 1.0), "sum": ("inverted test", None),
     }  # fmt: skip
     joint, told, protocols = drawn(KRR, Fraction(6), 1, seed)
     blocks = table_blocks(protocols, joint[0])
@@ -145,7 +145,12 @@ def test_unknown_dependence_holds_where_the_level_tells_the_value(seed: int) -> 
     good = released(plan, [rows], seed)
     check_declared(good.tables)
     table = good.tables["histograms"]
-    for column, said in (("method", "sum"), ("interval", "normal"), ("dependence", "unknown"), ("bias_bound", 0.0)):
+    for column, said in (
+        ("method", "sum"),
+        ("interval", "inverted test"),
+        ("dependence", "unknown"),
+        ("bias_bound", 0.0),
+    ):
         assert set(table[column]) == {said}
     truth = np.bincount(rows["value_0"], minlength=5) / 20_000
     away = np.array(where(table, "unbiased_frequency", attribute="job")) - truth
