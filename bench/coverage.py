@@ -22,7 +22,7 @@ import numpy as np
 
 from bench import common
 from bench.coverage_page import write
-from bench.coverage_parts import NAMES, PUBLIC, Clock, again_file, available, rows_file, run, second_stage
+from bench.coverage_parts import NAMES, PUBLIC, Clock, again_file, available, rows_file, run, second_stage, shuffled
 from bench.coverage_report import MOST, REPEATS, Cell, Row, Setting, report, rows_of
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats, PureProtocol
@@ -183,11 +183,11 @@ def known() -> dict[str, list[Cell]]:
 def public_cells(clock: Clock) -> list[Cell]:
     """Those known, and those that there is time for."""
     done = known()
-    for setting in grid(quick=False):
-        if setting.name not in done and not clock.over():
-            done[setting.name] = measure(setting)
+    for name, setting in shuffled((one.name, one) for one in grid(quick=False)):
+        if name not in done and not clock.over():
+            done[name] = measure(setting)
             with cells_file().open("a") as file:
-                file.writelines(json.dumps(asdict(cell)) + "\n" for cell in done[setting.name])
+                file.writelines(json.dumps(asdict(cell)) + "\n" for cell in done[name])
     return [cell for cells in done.values() for cell in cells]
 
 

@@ -82,7 +82,9 @@ def table(rows: Sequence[Row]) -> str:
     lines = [head, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"]
     for line in summary(rows):
         limit = f"{line['limit']:.3f}" if line["default"] else "–"
-        low = f"**{line['least']:.3f}**" if line["default"] and line["least"] < line["limit"] else f"{line['least']:.3f}"
+        low = (
+            f"**{line['least']:.3f}**" if line["default"] and line["least"] < line["limit"] else f"{line['least']:.3f}"
+        )
         lines.append(
             f"| {_name(line)} | {line['class']} | {line['cells']:,} | {line['repetitions']:,} | {low} | "
             f"{line['middle']:.3f} | {line['most']:.3f} | {limit} | {line['worst']} |"
@@ -122,7 +124,9 @@ def draw(lines: Sequence[dict[str, Any]], path: Path) -> None:
     start = min(0.9, min((line["least"] for line in shown), default=0.9))
     x = alt.X("least:Q", title="coverage of a 95 % interval", scale=alt.Scale(domain=[start, 1.0], nice=False))
     y = alt.Y("class:N", title=None, sort=[kind for kind in kinds if any(kind == line["class"] for line in shown)])
-    color = alt.Color("what:N", title=None, scale=alt.Scale(range=["#1b6ca8", "#b5651d"]), legend=alt.Legend(orient="top"))
+    color = alt.Color(
+        "what:N", title=None, scale=alt.Scale(range=["#1b6ca8", "#b5651d"]), legend=alt.Legend(orient="top")
+    )
     span = data.mark_rule(strokeWidth=3).encode(x=x, x2="most:Q", y=y, color=color)
     middle = data.mark_tick(thickness=2, size=11).encode(x="middle:Q", y=y, color=color)
     limit = data.transform_filter("datum.default").mark_tick(thickness=1, size=13, color=_INK)

@@ -21,7 +21,7 @@ from pldp.questions.question import Columns, Question, Sheet
 from pldp.questions.resolve import make_plan
 from pldp.spec.release import Spec
 
-REPEATS = 200
+REPEATS = 400
 LEVELS = (0.5, 0.3, 0.2)
 ATTRIBUTES = {
     "job": (0.455, 0.30, 0.20, 0.04, 0.0),

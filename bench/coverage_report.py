@@ -84,6 +84,10 @@ class Cell:
     length: float
     over_sum: float
 
+    @property
+    def rate(self) -> float:
+        return self.covered / self.repeats
+
 
 def row(
     method: str,
@@ -170,7 +174,7 @@ def report(cells: Sequence[Cell], rows: Sequence[Row] = (), again: Sequence[Row]
 
 
 def _measures(name: tuple[str, str], mine: Sequence[Row], tests: int) -> list[Measure]:
-    """Of one part and class: the default nearest to its lower limit and to its upper one, every other method's least."""
+    """Of one part and class: the defaults nearest to their limits below and above, and every other method's least."""
     title = ": ".join(filter(None, name))
     found = []
     ours = [one for one in mine if one.get("default", True)]
