@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,8 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def _name(line: dict[str, Any]) -> str:
-    return f"{line['part']}: {line['method']}" + (", default" if line["default"] else "")
+    method = line["method"] if line["method"].startswith(line["part"]) else f"{line['part']}: {line['method']}"
+    return method + (", default" if line["default"] else "")
 
 
 def second(again: Sequence[Row]) -> str:
@@ -121,20 +123,26 @@ def draw(lines: Sequence[dict[str, Any]], path: Path) -> None:
     data = alt.Chart(pl.DataFrame(shown))
     names, kinds = list(dict.fromkeys(line["name"] for line in shown)), [*CLASSES]
     kinds += [kind for kind in dict.fromkeys(line["class"] for line in shown) if kind not in CLASSES]
-    start = min(0.9, min((line["least"] for line in shown), default=0.9))
-    x = alt.X("least:Q", title="coverage of a 95 % interval", scale=alt.Scale(domain=[start, 1.0], nice=False))
+    start = math.floor(50 * min((min(line["least"], line["limit"]) for line in shown), default=0.9)) / 50
+    scale = alt.Scale(domain=[start, 1.0], nice=False, zero=False)
+
+    def along(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", title="coverage of a 95 % interval", scale=scale)
+
     y = alt.Y("class:N", title=None, sort=[kind for kind in kinds if any(kind == line["class"] for line in shown)])
     color = alt.Color(
         "what:N", title=None, scale=alt.Scale(range=["#1b6ca8", "#b5651d"]), legend=alt.Legend(orient="top")
     )
-    span = data.mark_rule(strokeWidth=3).encode(x=x, x2="most:Q", y=y, color=color)
-    middle = data.mark_tick(thickness=2, size=11).encode(x="middle:Q", y=y, color=color)
+    span = data.mark_rule(strokeWidth=3).encode(x=along("least"), x2="most:Q", y=y, color=color)
+    middle = data.mark_tick(thickness=2, size=11).encode(x=along("middle"), y=y, color=color)
     limit = data.transform_filter("datum.default").mark_tick(thickness=1, size=13, color=_INK)
     bounds = [
-        data.mark_rule(color=_INK, strokeDash=[4, 3]).encode(x=alt.X(datum=bound, type="quantitative"))
+        data.mark_rule(color=_INK, strokeDash=[4, 3]).encode(x=alt.XDatum(bound, type="quantitative", scale=scale))
         for bound in (LEAST, MOST)
     ]
-    layers = alt.layer(*bounds, limit.encode(x="limit:Q", y=y), span, middle).properties(width=300, height=alt.Step(15))
+    layers = alt.layer(*bounds, limit.encode(x=along("limit"), y=y), span, middle).properties(
+        width=300, height=alt.Step(15)
+    )
     facet = alt.Facet("name:N", title=None, sort=names, header=alt.Header(labelFontSize=11, labelAnchor="start"))
     chart = layers.facet(facet=facet, columns=2).resolve_scale(y="independent").configure(background="white")
     path.write_text(vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[]))

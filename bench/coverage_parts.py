@@ -1,8 +1,8 @@
 """The parts of the coverage bench beside the public histograms, and what of them was run before.
 
-A part is a module bench/coverage_<name>.py with `rows()`, which measures everything. Where it has `pieces()` too, names
-and calls, it is run a piece at a time, and what is done is not done again; where it has `again(setting, class,
-repetitions)`, its lowest cells are drawn anew with more repetitions.
+A part is a module bench/coverage_<name>.py with `rows()`, which measures everything and hands over mappings like `Row`.
+Where it has `pieces()` too, names and calls, it is run a piece at a time, and what is done is not done again; where it
+has `again(setting, class, repetitions)`, its lowest cells are drawn anew with more repetitions.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bench import common
 from bench.coverage_report import AGAIN, LOWEST, Row, lowest
@@ -65,6 +65,14 @@ def shuffled(pieces: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return sorted(pieces, key=lambda piece: zlib.crc32(piece[0].encode()))
 
 
+def counted(part: str, one: Mapping[str, Any]) -> Row:
+    """A row as it is kept. A part may tell `covered` as a share; where it pools several intervals of a repetition,
+    these hang together, so that they count as one."""
+    covered = one["covered"]
+    whole = round(covered * one["repetitions"]) if isinstance(covered, float) else covered
+    return cast(Row, {**one, "covered": whole, "part": part})
+
+
 def run(modules: dict[str, Any], clock: Clock) -> list[Row]:
     """Every piece that is not known yet, while there is time; the rows of all that are."""
     done, found = known(), []
@@ -73,7 +81,7 @@ def run(modules: dict[str, Any], clock: Clock) -> list[Row]:
             if (part, piece) not in done:
                 if clock.over():
                     continue
-                done[part, piece] = [{**one, "part": part} for one in call()]
+                done[part, piece] = [counted(part, one) for one in call()]
                 with rows_file().open("a") as file:
                     file.write(json.dumps({"part": part, "piece": piece, "rows": done[part, piece]}) + "\n")
             found += done[part, piece]
@@ -89,7 +97,7 @@ def second_stage(rows: Sequence[Row], modules: dict[str, Any], public: Again, cl
     for line in before:
         one = json.loads(line)
         done[f"{one['setting']} / {one['class']}"] = one
-    found = []
+    found: list[Row] = []
     for one in lowest([one for one in rows if one.get("part", "") in calls]):
         if len(found) == LOWEST:
             break

@@ -20,7 +20,7 @@ from bench.coverage import main, measure, protocols_of
 from bench.coverage_hidden import Hidden, draw_one, fits
 from bench.coverage_hidden import grid as hidden_grid
 from bench.coverage_page import BEGIN, END, write
-from bench.coverage_parts import Clock, available, run, second_stage
+from bench.coverage_parts import Clock, available, counted, run, second_stage
 from bench.coverage_report import AGAIN, LOWEST, REPEATS, Row, Setting, report, row
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, PureProtocol
@@ -127,7 +127,11 @@ def test_what_was_run_is_not_run_again_and_what_is_late_is_left() -> None:
     calls: list[str] = []
 
     def piece(name: str) -> Any:
-        return name, lambda: (calls.append(name), [made(0.95, setting=name)])[1]
+        def call() -> list[Row]:
+            calls.append(name)
+            return [made(0.95, setting=name)]
+
+        return name, call
 
     modules = {
         "some": SimpleNamespace(pieces=lambda: [piece("a"), piece("b")]),
@@ -141,6 +145,13 @@ def test_what_was_run_is_not_run_again_and_what_is_late_is_left() -> None:
     assert run(modules, Clock(-1.0)) == first
     assert sorted(calls) == ["a", "b", "c"]
     assert {(one["part"], one["setting"]) for one in first} == {("some", "a"), ("some", "b"), ("whole", "c")}
+
+
+def test_a_share_of_intervals_counts_as_so_many_repetitions() -> None:
+    told = {"setting": "s", "class": "pairs", "repetitions": 24, "intervals": 240, "covered": 0.95, "length": 0.1}
+    assert counted("items", told)["covered"] == 23
+    assert counted("items", {**told, "covered": 24})["covered"] == 24
+    assert counted("items", {**told, "covered": 1.0})["covered"] == 24
 
 
 def test_the_lowest_that_can_are_drawn_again_once() -> None:
@@ -181,7 +192,7 @@ def test_the_document_has_the_figures_and_keeps_the_rest(tmp_path: Path, monkeyp
     ]
     write([], rows, [made(0.9451, AGAIN)], 3)
     text = document.read_text()
-    assert "| hidden: hidden auem, default | top | 2 | 2,000 | **0.900** | 0.951 | 0.951 |" in text
+    assert "| hidden auem, default | top | 2 | 2,000 | **0.900** | 0.951 | 0.951 |" in text
     assert "| bad |" in text
     assert "| top | a survey | 0.9451 |" in text
     assert "3 pieces of the grid have not been run yet." in text
