@@ -192,11 +192,12 @@ def _measures(name: tuple[str, str], mine: Sequence[Row], tests: int) -> list[Me
 
 
 def edges(cells: Sequence[Cell]) -> list[Cell]:
-    """Cells that should not be above 97 %: Γ = 1, and of both edges that Γ allows the one that is covered less."""
-    found: dict[tuple[object, ...], Cell] = {}
+    """Cells that should not be above 97 %: Γ = 1, and of both edges that Γ allows, once both are known, the one that is
+    covered less."""
+    found: dict[tuple[object, ...], list[Cell]] = {}
     for cell in cells:
         at = cell.setting
-        key = (at.values, at.users, at.epsilon, at.mix, at.gamma, cell.kind)
-        if at.tight and (key not in found or cell.covered < found[key].covered):
-            found[key] = cell
-    return list(found.values())
+        if at.tight:
+            found.setdefault((at.values, at.users, at.epsilon, at.mix, at.gamma, cell.kind), []).append(cell)
+    known = [alike for alike in found.values() if alike[0].setting.gamma == 1 or len(alike) > 1]
+    return [min(alike, key=lambda cell: cell.covered) for alike in known]
