@@ -37,10 +37,10 @@ def told(rows: Sequence[Row], left: int) -> str:
         f"{name} {sum(one.get('part') == name for one in rows):,}"
         for name in dict.fromkeys(one.get("part", "") for one in rows)
     )
-    missing = f" {left:,} pieces of the grid have not been run yet." if left else " That is the whole grid."
+    missing = f"{left:,} pieces of the grid have not been run yet." if left else "That is the whole grid."
     return (
-        f"{len(rows):,} cells (a class of values in a setting) were measured: {parts}.{missing} "
-        f"{len(defaults):,} of them are of what a spec gets that states no method."
+        f"{len(rows):,} cells (a class of values in a setting) were measured: {parts}. {len(defaults):,} of them are "
+        f"of what a spec gets that states no method. {missing}"
     )
 
 
