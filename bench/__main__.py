@@ -1,7 +1,7 @@
 """`python -m bench [NAME]…`, names as in NAMES: all of them if none is given. Exits 1 if a requirement fails.
 
 `python -m bench scale --users N…` and `runners --users N` run a part of them, and so does
-`python -m bench coverage [--quick] [--seconds N] [--fresh]`.
+`python -m bench coverage [--quick] [--seconds N] [--fresh] [--write] [--only PART…]`.
 `python -m bench fuzz [--cases N] [--seed N]` stands apart: it looks for crashes, and takes as long as it is told to.
 `python -m bench performance` writes docs/performance.md from the last results, as a run of all does at its end.
 """

@@ -1,25 +1,29 @@
 """How often 95 % intervals hold, by class of value, over a grid of surveys: the worst cell is what counts.
 
-`python -m bench coverage` goes through the whole grid, a piece at a time: what is done stands in
-bench/results/coverage.jsonl and is not done again (`--fresh` forgets it). `--quick` takes the hard corners only, less
-than a minute. `--seconds N` stops after N seconds; the rest is left for another call. Support counts are drawn from
-their exact law, one value at a time: of a pure protocol it is the sum of two binomials per level.
+`python -m bench coverage` goes through the whole grid, a piece at a time: what is done stands in bench/results/ and is
+not done again (`--fresh` forgets it). `--quick` takes the hard corners of the public histograms only, less than a
+minute. `--seconds N` stops after N seconds; the rest is left for another call. `--only NAME…` takes some parts alone:
+public, release, hidden, em, numbers, items. `--write` writes docs/coverage.md from what was run so far, and runs
+nothing. This module has the public histograms: support counts are drawn from their exact law, one value at a time: of a
+pure protocol it is the sum of two binomials per level. The others stand in coverage_<part>.py.
 """
 
 from __future__ import annotations
 
 import json
-import time
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
-from bench.common import RESULTS
-from bench.coverage_report import MOST, REPEATS, Cell, Setting, report
+from bench import common
+from bench.coverage_page import write
+from bench.coverage_parts import NAMES, PUBLIC, Clock, again_file, available, rows_file, run, second_stage, shuffled
+from bench.coverage_report import MOST, REPEATS, Cell, Row, Setting, report, rows_of
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.channels.subset import Subset
@@ -30,7 +34,6 @@ from pldp.estimate.invert import ANYTHING, Cover, Table, hypothesis_table
 from pldp.estimate.path import guarded_weights
 from pldp.estimate.simulate import draw_cell, draw_cell_support, whole_counts
 
-FILE = RESULTS / "coverage.jsonl"
 _FULL = 100.0  # a Γ beyond says that the last level would hold nobody else
 _PARTS = (Fraction(1, 6), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3), Fraction(1))
 MIXES: dict[str, tuple[tuple[float, Fraction], ...]] = {
@@ -101,16 +104,19 @@ def classes(setting: Setting) -> dict[str, int]:
     return found if setting.choice == "moved" else found | {"most": setting.users * 9 // 10}
 
 
-def measure(setting: Setting) -> list[Cell]:
+def measure(setting: Setting, repeats: int = REPEATS, only: str | None = None) -> list[Cell]:
     """Coverage and length of every class as published, beside the length of `sum`."""
-    rng = np.random.default_rng(zlib.crc32(setting.name.encode()))
+    stream = setting.name if only is None else f"{setting.name}, {only}, {repeats}"
+    rng = np.random.default_rng(zlib.crc32(stream.encode()))
     sizes = whole_counts(np.array([share for share, _ in MIXES[setting.mix]]), setting.users)
     protocols = protocols_of(setting)
     table = hypothesis_table(setting.method, sizes, protocols, Cover(setting.gamma))
     cells = []
     for name, holders in classes(setting).items():
+        if only not in (None, name):
+            continue
         tilt = tilt_of(setting, sizes, protocols, holders / setting.users)
-        dealt = draw_cell(holders, sizes, REPEATS, rng, tilt)
+        dealt = draw_cell(holders, sizes, repeats, rng, tilt)
         support = draw_cell_support(dealt, sizes, protocols, rng)
         levels = np.stack([one.estimate(support[:, i], int(sizes[i])) for i, one in enumerate(protocols)], axis=-1)
         truth = dealt.sum(axis=-1, keepdims=True) / setting.users
@@ -125,7 +131,7 @@ def measure(setting: Setting) -> list[Cell]:
                 setting=setting,
                 kind=name,
                 covered=int(held.sum()),
-                repeats=REPEATS,
+                repeats=repeats,
                 forced=forced(table, levels, holders / setting.users),
                 length=length,
                 over_sum=(length * setting.users + 1) / (float(np.mean(other.high - other.low)) * setting.users + 1),
@@ -155,31 +161,52 @@ def tilt_of(setting: Setting, sizes: Counts, protocols: tuple[PureProtocol, ...]
     return worst_tilt((-1 if setting.choice == "down" else 1) * relative, shares, at, gamma)[:, 0]
 
 
-def main(arguments: Sequence[str] = ()) -> bool:
-    quick = "--quick" in arguments
-    allowed = float(arguments[arguments.index("--seconds") + 1]) if "--seconds" in arguments else float("inf")
+def again(name: str, kind: str, repeats: int) -> Row | None:
+    """A cell drawn anew with more repetitions."""
+    setting = next((one for one in grid(quick=False) if one.name == name), None)
+    return None if setting is None else rows_of(measure(setting, repeats, kind))[0]
+
+
+def cells_file() -> Path:
+    return common.RESULTS / "coverage.jsonl"
+
+
+def known() -> dict[str, list[Cell]]:
     done: dict[str, list[Cell]] = {}
-    RESULTS.mkdir(exist_ok=True)
+    for line in cells_file().read_text().splitlines() if cells_file().exists() else ():
+        content = json.loads(line)
+        cell = Cell(**(content | {"setting": Setting(**content["setting"])}))
+        done.setdefault(cell.setting.name, []).append(cell)
+    return done
+
+
+def public_cells(clock: Clock) -> list[Cell]:
+    """Those known, and those that there is time for."""
+    done = known()
+    for name, setting in shuffled((one.name, one) for one in grid(quick=False)):
+        if name not in done and not clock.over():
+            done[name] = measure(setting)
+            with cells_file().open("a") as file:
+                file.writelines(json.dumps(asdict(cell)) + "\n" for cell in done[name])
+    return [cell for cells in done.values() for cell in cells]
+
+
+def main(arguments: Sequence[str] = ()) -> bool:
+    if "--quick" in arguments:
+        return report([cell for setting in grid(quick=True) for cell in measure(setting)])
+    common.RESULTS.mkdir(exist_ok=True)
     if "--fresh" in arguments:
-        FILE.unlink(missing_ok=True)
-    if FILE.exists() and not quick:
-        for line in FILE.read_text().splitlines():
-            row = json.loads(line)
-            cell = Cell(**(row | {"setting": Setting(**row["setting"])}))
-            done.setdefault(cell.setting.name, []).append(cell)
-    start, cells, left = time.perf_counter(), [], 0
-    for setting in grid(quick=quick):
-        if setting.name in done:
-            cells += done[setting.name]
-            continue
-        if time.perf_counter() - start > allowed:
-            left += 1
-            continue
-        fresh = measure(setting)
-        cells += fresh
-        if not quick:
-            with FILE.open("a") as file:
-                file.writelines(json.dumps(asdict(cell)) + "\n" for cell in fresh)
-    if left:
-        print(f"{left} settings are left: call again to go on")
-    return report(cells) and not left
+        for file in (cells_file(), rows_file(), again_file()):
+            file.unlink(missing_ok=True)
+    seconds = float(arguments[arguments.index("--seconds") + 1]) if "--seconds" in arguments else float("inf")
+    clock = Clock(0.0 if "--write" in arguments else seconds)
+    wanted = arguments[arguments.index("--only") + 1 :] if "--only" in arguments else (PUBLIC, *NAMES)
+    modules = available(name for name in NAMES if name in wanted)
+    rows = run(modules, clock)
+    cells = public_cells(clock) if PUBLIC in wanted else []
+    second = second_stage([*rows_of(cells), *rows], modules, again, clock)
+    if clock.left:
+        print(f"{clock.left} pieces are left: call again to go on")
+    if "--write" in arguments:
+        write(cells, rows, second, clock.left)
+    return report(cells, rows, second) and not clock.left

@@ -23,17 +23,28 @@ ALPHA = 0.01
 @dataclass(frozen=True, slots=True)
 class Tally:
     agree: int
-    differ: int
+    verified: int
+    """Differ with a reason that stands without the numbers."""
+    inferred: int
+    """Differ with a reason found from them."""
     unexplained: int
 
     @property
     def total(self) -> int:
-        return self.agree + self.differ + self.unexplained
+        return self.agree + self.verified + self.inferred + self.unexplained
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.agree + other.agree,
+            self.verified + other.verified,
+            self.inferred + other.inferred,
+            self.unexplained + other.unexplained,
+        )
 
     def __str__(self) -> str:
         return (
-            f"{self.total} numbers: {self.agree} agree, {self.differ} differ with a checked reason, "
-            f"{self.unexplained} unexplained"
+            f"{self.total} numbers: {self.agree} agree, {self.verified} differ with a verified reason, "
+            f"{self.inferred} with an inferred one, {self.unexplained} unexplained"
         )
 
 
@@ -79,7 +90,7 @@ def _judge(fact: Fact, points: Points, reasons: Sequence[Reason], z: float) -> C
         return Compared(fact=fact, point=point, verdict="agrees")
     for reason in reasons:
         if reason.applies(fact) and _holds(reason, fact, points, z):
-            return Compared(fact=fact, point=point, verdict="differs", reason=reason.key)
+            return Compared(fact=fact, point=point, verdict="differs", reason=reason.key, basis=reason.basis)
     return Compared(fact=fact, point=point, verdict="unexplained")
 
 
@@ -93,5 +104,5 @@ def _holds(reason: Reason, fact: Fact, points: Points, z: float) -> bool:
 
 
 def tally(compared: Iterable[Compared]) -> Tally:
-    found = Counter(each.verdict for each in compared)
-    return Tally(found["agrees"], found["differs"], found["unexplained"])
+    found = Counter(each.basis or each.verdict for each in compared)
+    return Tally(found["agrees"], found["verified"], found["inferred"], found["unexplained"])

@@ -4,7 +4,7 @@ A paper's module in this package offers
 
 - ``units(quick)``: its work, in pieces of seconds, so that cores stay busy and progress shows;
 - ``run(unit, data)``: one piece, from arrays to points; the same unit and seed give the same points;
-- ``REASONS``: why a printed number differs, each with a check that is computed, not believed;
+- ``REASONS``: why a printed number differs, each with a check that is computed, not believed, and what it rests on;
 - ``PICTURES`` and ``NOTES``: how its figures and tables are shown, and what is to be said about them, by place.
 
 Units come the longest first, so that no core is left alone at the end. Points that no fact has beside it are shown too.
@@ -76,12 +76,20 @@ Points = Mapping[tuple[str, str, str, str], Point]
 """By place, panel, series and x."""
 
 
+Basis = Literal["verified", "inferred"]
+"""Verified: an equation, the paper's text or what it published shows the reason without the numbers it is to explain.
+Inferred: it was found from these very numbers, and that they come out is what speaks for it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """A sentence why printed numbers differ from ours, and the computation that shows it."""
 
     key: str
     sentence: str
+    basis: Basis
+    shown_by: str
+    """What verifies it, or which numbers it was inferred from: the end of "verified by …", "inferred from …"."""
     applies: Callable[[Fact], bool]
     check: Callable[[Fact, Points], bool]
     """Whether the reason, computed, does account for this number."""
@@ -102,6 +110,8 @@ class Compared:
     verdict: Literal["agrees", "differs", "unexplained"]
     reason: str = ""
     """The key of the reason that was checked."""
+    basis: Basis | None = None
+    """That of the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

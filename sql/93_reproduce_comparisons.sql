@@ -9,5 +9,6 @@ CREATE TABLE IF NOT EXISTS comparisons (
     value DOUBLE, -- ours; null where we have none
     standard_error DOUBLE, -- Monte Carlo error of ours
     verdict VARCHAR NOT NULL, -- agrees, differs (with a checked reason), or unexplained
-    reason VARCHAR NOT NULL -- key of the reason that was checked; empty if none
+    reason VARCHAR NOT NULL, -- key of the reason that was checked; empty if none
+    basis VARCHAR -- of the reason: verified without the printed numbers, or inferred from them; null if none
 )

@@ -92,6 +92,8 @@ REASONS = (
         sentence="GR-PPFM's column was computed with groups of 3, 2, 2, 2 and 1 tenths of the users: they alone, of "
         "all shares in tenths, give its mean probability of 0.84 and its average. With the shares of Table 2 (4, 2, 2, "
         "2 and 1 of eleven) Eq. 10 and 11 give what stands beside.",
+        basis="inferred",
+        shown_by="the printed mean and average, which only these shares in tenths give",
         applies=_by_tenths,
         check=_tenths_keep,
         instead=lambda fact, points: points.get(("Table 3", OTHER_SHARES, fact.series, fact.x)),
@@ -100,6 +102,8 @@ REASONS = (
         key="open values",
         sentence="A value of level 0 is told as it is: no ε bounds that, however the other levels are perturbed. "
         "Algorithm 1 writes ε = 0 there, and Lemma 1 leaves the level out of its sum.",
+        basis="verified",
+        shown_by="the definition: the ratio of a report that is the value itself has no bound",
         applies=lambda fact: (
             _table_3(APRR, LDP)(fact) or (fact.place, fact.series, fact.x) == ("Lemma 1", EXACT, "an item of level 0")
         ),
@@ -113,6 +117,8 @@ REASONS = (
         key="MASK is private",
         sentence="MASK perturbs every bit with the same probability below one. That is randomised response, with a "
         "finite ε for an item and for a row.",
+        basis="verified",
+        shown_by="the definition: ln(p/(1 − p)) bounds randomised response",
         applies=_table_3(MASK, LDP),
         check=lambda fact, points: (
             fact.printed == 0
@@ -124,6 +130,8 @@ REASONS = (
         key="range of minima",
         sentence="The errors fall up to a minimum support of 0.25, where the paper's unreadable axis may end. Beyond "
         "it they rise: more than half of the items have supports between 0.29 and 0.33, next to the minimum.",
+        basis="inferred",
+        shown_by="our own errors beside the sentence; the paper's axis cannot be read",
         applies=lambda fact: fact.place == TREND,
         check=_rises_at_the_end,
         instead=lambda fact, points: points.get((TREND, PART, fact.series, fact.x)),

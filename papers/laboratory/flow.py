@@ -35,10 +35,7 @@ class Reproduced:
 
     @property
     def total(self) -> Tally:
-        found = self.tallies.values()
-        return Tally(
-            sum(one.agree for one in found), sum(one.differ for one in found), sum(one.unexplained for one in found)
-        )
+        return sum(self.tallies.values(), start=Tally(0, 0, 0, 0))
 
 
 def reproduce(names: Sequence[str], data: Path, folder: Path, *, quick: bool, pages_only: bool) -> Reproduced:

@@ -60,7 +60,7 @@ def write_index(folder: Path, tallies: Mapping[str, Tally]) -> Path:
 def _sections(paper: Paper, points: Sequence[Point], compared: Sequence[Compared]) -> Iterable[dict[str, Any]]:
     """A section a place: those with a picture as the paper's module orders them, then whatever else there is."""
     keyed = by_key(points)
-    sentences = {reason.key: reason.sentence for reason in paper.REASONS}
+    reasons = {reason.key: reason for reason in paper.REASONS}
     pictured = {picture.place: picture for picture in paper.PICTURES}
     others = [*(point.place for point in points), *(each.fact.place for each in compared), *paper.NOTES]
     for place in dict.fromkeys([*pictured, *others]):
@@ -77,7 +77,7 @@ def _sections(paper: Paper, points: Sequence[Point], compared: Sequence[Compared
             "x_title": picture.x_title,
             "tally": tally(told),
             "notes": _paragraphs(paper, place, keyed),
-            "reasons": [{"numbers": n, "sentence": sentences[key]} for key, n in counts.items()],
+            "reasons": [{"numbers": n, "reason": reasons[key]} for key, n in counts.items()],
             "kind": picture.kind,
             "charts": [{"panel": panel, "svg": draw_panel(picture, panel, own, told)} for panel in panels]
             if drawn
@@ -129,7 +129,7 @@ def _rows(points: Sequence[Point], compared: Sequence[Compared]) -> list[dict[st
         sign, mood = _SIGNS[found.verdict] if found is not None else ("", "")
         verdict = "" if found is None else f"{sign} {found.verdict}"
         if found is not None and found.verdict == "differs":
-            verdict += f": {found.reason}"
+            verdict += f": {found.reason} ({found.basis})"
         rows.append(
             {
                 "panel": key[0],

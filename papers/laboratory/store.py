@@ -82,6 +82,7 @@ class Store:
                 "standard_error": None if each.point is None else each.point.standard_error,
                 "verdict": each.verdict,
                 "reason": each.reason,
+                "basis": each.basis,
             }
             for each in compared
         ]
@@ -90,7 +91,7 @@ class Store:
                 self.connection.execute(statement(forget), {"paper": paper})
             if facts:
                 self._insert("facts", pl.DataFrame([{"paper": paper, **asdict(fact)} for fact in facts]))
-                wanted = {"value": pl.Float64, "standard_error": pl.Float64}
+                wanted = {"value": pl.Float64, "standard_error": pl.Float64, "basis": pl.String}
                 self._insert("comparisons", pl.DataFrame(told, schema_overrides=wanted, infer_schema_length=None))
 
     def effort(self, paper: str) -> tuple[int, float, int]:
@@ -103,7 +104,7 @@ class Store:
 
     def tallies(self) -> dict[str, Tally]:
         rows = self.connection.execute(statement("96_reproduce_tallies")).fetchall()
-        return {paper: Tally(agree, differ, unexplained) for paper, _, agree, differ, unexplained in rows}
+        return {paper: Tally(*counts) for paper, _, *counts in rows}
 
     def _insert(self, table: str, rows: pl.DataFrame) -> None:
         self.connection.register("rows", rows.to_arrow())
@@ -144,6 +145,8 @@ def open_store(folder: Path) -> Iterator[Store]:
         for name in _TABLES:
             create = statement(name)
             connection.execute(create)
+            if name == _TABLES[-1]:
+                connection.execute(statement("51_publish_later_column", table="comparisons", column="basis VARCHAR"))
             for comment in comments(create):
                 connection.execute(comment)
         yield Store(connection)

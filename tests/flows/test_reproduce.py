@@ -44,7 +44,9 @@ def test_a_run_resumes_and_tells_what_it_found(
     small(1.0)
     first = pldp("reproduce", "mpldp", "--quick", "--to", tmp_path)
     assert first.code == 0, first.err
-    assert first.out.splitlines()[-1] == "110 numbers: 10 agree, 100 differ with a checked reason, 0 unexplained"
+    assert first.out.splitlines()[-1] == (
+        "110 numbers: 10 agree, 0 differ with a verified reason, 100 with an inferred one, 0 unexplained"
+    )
     assert (tmp_path / "mpldp.html").exists()
 
     def refuse(*_: object) -> None:
@@ -57,7 +59,9 @@ def test_a_run_resumes_and_tells_what_it_found(
     small(1.3)
     wrong = pldp("reproduce", "mpldp", "--pages-only", "--to", tmp_path)
     assert wrong.code == 1
-    assert wrong.out.splitlines()[-1] == "110 numbers: 10 agree, 99 differ with a checked reason, 1 unexplained"
+    assert wrong.out.splitlines()[-1] == (
+        "110 numbers: 10 agree, 0 differ with a verified reason, 99 with an inferred one, 1 unexplained"
+    )
     _look_at(tmp_path / "mpldp.html", folder=tmp_path)
 
 

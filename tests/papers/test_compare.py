@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pldp.papers.compare import ALPHA, Tally, agrees, by_key, compare, quantile, tally, tolerance
+from pldp.papers.laboratory.facts import read_facts
 from pldp.papers.model import Claim, Fact, Point, Points, Reason
 from pldp.papers.registry import NAMES, available, paper
 
@@ -26,7 +27,14 @@ def always(fact: Fact, points: Points) -> bool:
     return True
 
 
-WHY = Reason(key="why", sentence="Because.", applies=lambda fact: True, check=always)
+WHY = Reason(
+    key="why",
+    sentence="Because.",
+    basis="inferred",
+    shown_by="the numbers",
+    applies=lambda fact: True,
+    check=always,
+)
 
 
 @given(st.floats(0, 10), st.floats(0, 1), st.integers(1, 10_000), st.integers(1, 10_000))
@@ -79,7 +87,10 @@ def test_verdicts() -> None:
     assert [each.verdict for each in compare([far], {}, ())] == ["unexplained"], "no number of ours is no agreement"
     found = compare([far], by_key([POINT]), [replace(WHY, key="no", check=never), WHY])
     assert [(each.verdict, each.reason) for each in found] == [("differs", "why")]
-    assert tally(found) == Tally(0, 1, 0)
+    assert tally(found) == Tally(0, 0, 1, 0)
+    verified = compare([far, FACT], by_key([POINT]), [replace(WHY, basis="verified")])
+    assert tally(verified) == Tally(1, 1, 0, 0)
+    assert tally(found) + tally(verified) == Tally(1, 1, 1, 0)
 
 
 def test_a_number_put_instead_must_agree_too() -> None:
@@ -99,9 +110,25 @@ def test_two_points_of_one_name_are_refused() -> None:
 
 
 def test_the_last_line() -> None:
-    assert str(Tally(3, 2, 1)) == "6 numbers: 3 agree, 2 differ with a checked reason, 1 unexplained"
+    assert str(Tally(3, 2, 4, 1)) == (
+        "10 numbers: 3 agree, 2 differ with a verified reason, 4 with an inferred one, 1 unexplained"
+    )
     assert quantile(1, 0.05) == pytest.approx(1.96, abs=0.001)
     assert quantile(1000) > quantile(10) > quantile(1, ALPHA)
+
+
+@pytest.mark.parametrize("name", available())
+def test_what_a_verified_reason_puts_instead_does_not_depend_on_the_printed_number(name: str) -> None:
+    """An inferred one may; both say what they rest on."""
+    names = {(fact.place, fact.panel, fact.series, fact.x) for fact in read_facts(name)}
+    points = by_key(replace(POINT, place=a, panel=b, series=c, x=d) for a, b, c, d in names)
+    for reason in paper(name).REASONS:
+        assert reason.shown_by
+        assert reason.shown_by.rstrip(".") == reason.shown_by, "it ends a sentence of the page"
+        if reason.basis == "verified" and reason.instead is not None:
+            for fact in filter(reason.applies, read_facts(name)):
+                other = replace(fact, printed=3 * fact.printed + 1)
+                assert reason.instead(fact, points) == reason.instead(other, points)
 
 
 @pytest.mark.parametrize("name", available())

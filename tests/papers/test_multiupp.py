@@ -90,7 +90,7 @@ def test_differences_have_checked_reasons_and_planted_ones_none() -> None:
     ]
     asked = [each for each in FACTS if (each.series, each.x) in {("MovieLens", "attributes"), ("MSNBC", gain)}]
     assert len(asked) == 2
-    assert tally(compare(asked, by_key(ours), multiupp.REASONS)).differ == 2
+    assert tally(compare(asked, by_key(ours), multiupp.REASONS)).verified == 2
     # Another number of genres, another gain, or a film without genre: nothing explains it.
     wrong = [replace(each, printed=20) if each.x == "attributes" else each for each in asked]
     assert [c.verdict for c in compare(wrong, by_key(ours), multiupp.REASONS)] == ["unexplained", "differs"]

@@ -46,6 +46,8 @@ class Made:
         Reason(
             key="twice",
             sentence="Twice ours & more.",
+            basis="inferred",
+            shown_by="the numbers",
             applies=lambda fact: True,
             check=lambda fact, points: True,
             instead=doubled,
@@ -73,10 +75,11 @@ def build(folder: Path, points: tuple[Point, ...] = POINTS) -> str:
 
 def test_the_page_has_every_number_and_verdict(tmp_path: Path) -> None:
     text = build(tmp_path)
-    assert "6 numbers: 2 agree, 2 differ with a checked reason, 2 unexplained" in text
-    assert text.count("≠ differs: twice") == 2
+    assert "6 numbers: 2 agree, 0 differ with a verified reason, 2 with an inferred one, 2 unexplained" in text
+    assert text.count("≠ differs: twice (inferred)") == 2
     assert text.count("✗ unexplained") == 2
     assert "Twice ours &amp; more." in text
+    assert "Inferred from the numbers." in text
     assert "24 points." in text
     assert "Only words." in text
     for printed in ("1", "4", "99"):
@@ -101,7 +104,8 @@ def test_rows_stand_in_the_order_of_numbers(tmp_path: Path) -> None:
 
 
 def test_the_index_lists_what_was_compared(tmp_path: Path) -> None:
-    text = write_index(tmp_path, {"febsf": Tally(1, 2, 3)}).read_text()
+    text = write_index(tmp_path, {"febsf": Tally(1, 2, 4, 3)}).read_text()
+    assert "<td>10</td><td>1</td><td>2</td><td>4</td>" in text
     assert 'href="febsf.html"' in text
     assert "mpldp.html" not in text
     assert "which.html" not in text

@@ -67,11 +67,26 @@ def test_verdicts_replace_those_before(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         unknown = Compared(fact=FACT, point=None, verdict="unexplained")
         store.judge("mpldp", [FACT], [unknown])
-        assert store.tallies() == {"mpldp": Tally(0, 0, 1)}
-        store.judge("mpldp", [FACT], [Compared(fact=FACT, point=POINT, verdict="differs", reason="why")])
-        assert store.tallies() == {"mpldp": Tally(0, 1, 0)}
+        assert store.tallies() == {"mpldp": Tally(0, 0, 0, 1)}
+        found = Compared(fact=FACT, point=POINT, verdict="differs", reason="why", basis="verified")
+        store.judge("mpldp", [FACT], [found])
+        assert store.tallies() == {"mpldp": Tally(0, 1, 0, 0)}
+        store.judge("mpldp", [FACT], [replace(found, basis="inferred")])
+        assert store.tallies() == {"mpldp": Tally(0, 0, 1, 0)}
         store.judge("mpldp", [], [])
         assert store.tallies() == {}
+
+
+def test_results_of_an_earlier_version_are_opened(tmp_path: Path) -> None:
+    """Its comparisons have no basis: they claim the less until they are judged again."""
+    with open_store(tmp_path) as store:
+        found = Compared(fact=FACT, point=POINT, verdict="differs", reason="why", basis="verified")
+        store.judge("mpldp", [FACT], [found])
+        store.connection.execute("ALTER TABLE comparisons DROP COLUMN basis")
+    with open_store(tmp_path) as store:
+        assert store.tallies() == {"mpldp": Tally(0, 0, 1, 0)}
+        store.judge("mpldp", [FACT], [found])
+        assert store.tallies() == {"mpldp": Tally(0, 1, 0, 0)}
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bench import common
 from bench.coverage import grid, measure, moved_gamma
-from bench.coverage_report import REPEATS, Cell, Setting, report
+from bench.coverage_report import REPEATS, Cell, Setting, edges, report
 
 SETTING = Setting(7, 1_000, 6, "thirds", "guarded", 1.0, "independent")
 CELL = Cell(SETTING, "one person", round(0.95 * REPEATS), REPEATS, False, 0.1, 1.0)
@@ -34,6 +34,17 @@ def _results_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bad_cell_fails_and_chance_does_not(change: dict[str, float | bool], passes: bool) -> None:
     cells = [CELL] * 20 + [replace(CELL, kind="top", **change)]  # type: ignore[arg-type]
     assert report(cells) is passes
+
+
+def test_an_edge_is_judged_beside_the_other_one() -> None:
+    """What is covered too often at one edge of Γ may be what the other needs; alone it says nothing yet."""
+    up, down = (
+        replace(CELL, setting=replace(SETTING, gamma=1.3, choice=choice), covered=round(rate * REPEATS))
+        for choice, rate in (("up", 0.99), ("down", 0.95))
+    )
+    assert edges([up]) == []
+    assert edges([up, down]) == [down]
+    assert not report([up, replace(down, covered=up.covered)])
 
 
 def test_one_setting_from_end_to_end() -> None:

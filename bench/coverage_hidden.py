@@ -1,0 +1,208 @@
+"""Coverage under hidden levels: `auem`, `self-calibrated` and `sum` from exact laws, `em` from whole reports.
+
+One value is looked at by itself: of a pure protocol its support by told level is a sum of binomials, and so is the
+number of all other bits that BRR sets, which `self-calibrated` needs beside it. So no k and no n is too large.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from bench.coverage import MIXES, moved_tilt
+from bench.coverage_report import REPEATS, Row, row
+from pldp.channels.krr import KRR
+from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.channels.unary import BRR
+from pldp.estimate.hidden import draw_hidden, level_report
+from pldp.estimate.hidden_choice import MOST_VARIATION, calibrated_interval, choose_hidden, fieller_interval
+from pldp.estimate.inference import Recipe
+from pldp.estimate.likelihood import table_blocks
+from pldp.estimate.score import Interval
+from pldp.estimate.simulate import draw_cell, draw_levels, whole_counts
+from pldp.questions.histograms.hidden import estimate_hidden
+
+FITS = 400
+"""Repetitions of `em`."""
+Z = 1.959963984540054
+_STEP = 12.5
+"""Standard deviation of a support, in reports, from which on its steps force no more than half a per cent."""
+_PROTOCOLS = {"k-RR": KRR, "BRR": BRR}
+
+
+@dataclass(frozen=True)
+class Hidden:
+    values: int
+    users: int
+    epsilon: float
+    epsilon_p: float
+    mix: str
+    protocol: str
+    method: str
+    choice: str = "independent"
+
+    @property
+    def name(self) -> str:
+        return (
+            f"k {self.values}, n {self.users:,}, ε {self.epsilon:g}, ε_p {self.epsilon_p:g}, {self.mix}, "
+            f"{self.protocol}, hidden {self.method}, {self.choice}"
+        )
+
+    @property
+    def sizes(self) -> Counts:
+        return whole_counts(np.array([share for share, _ in MIXES[self.mix]]), self.users)
+
+    @property
+    def protocols(self) -> tuple[PureProtocol, ...]:
+        kind = _PROTOCOLS[self.protocol]
+        return tuple(kind.for_budget(self.values, Fraction(str(self.epsilon)) * part) for _, part in MIXES[self.mix])
+
+    @property
+    def report(self) -> KRR:
+        return level_report(self.sizes.size, Fraction(str(self.epsilon_p)))
+
+    @property
+    def default(self) -> bool:
+        """Whether a plan takes it: what is refused is not released. `sum` is taken where dependence is unknown."""
+        if self.method == "sum":
+            return True
+        shares = 1 / np.arange(1, self.values + 1)
+        chosen = choose_hidden(self.sizes, self.protocols, self.report, shares / shares.sum())
+        return chosen.method == self.method and not (self.method == "auem" and chosen.variation > MOST_VARIATION)
+
+
+def grid() -> Iterator[Hidden]:
+    sizes = ((2, 3, 7, 33, 257), (200, 1_000, 20_000, 1_000_000), (0.5, 2, 6, 20), (0.5, 2), ("five", "thirds"))
+    for base in product(*sizes):
+        yield Hidden(*base, "k-RR", "auem")
+        yield Hidden(*base, "BRR", "auem")
+        if base[0] > 2:
+            yield Hidden(*base, "BRR", "self-calibrated")
+    # One at a time through the function that publishes: fewer settings. BRR's law does not know of k.
+    for users, epsilon, mix in product(sizes[1], (2, 20), sizes[4]):
+        for choice in ("independent", "moved"):
+            yield Hidden(7, users, epsilon, 2, mix, "k-RR", "sum", choice)
+            yield Hidden(7, users, epsilon, 2, mix, "BRR", "sum", choice)
+
+
+def fits() -> Iterator[Hidden]:
+    for values, users, epsilon in product((3, 7, 33), (200, 1_000, 20_000), (2, 6, 20)):
+        yield Hidden(values, users, epsilon, 2, "five", "k-RR", "em")
+
+
+def classes(setting: Hidden) -> dict[str, int]:
+    counts = whole_counts(1 / np.arange(1, setting.values + 1), setting.users)
+    found = {
+        "nobody": 0,
+        "one person": 1,
+        "rare": max(int(counts[-1]) // 4, 3),
+        "middle": int(counts[setting.values // 2]),
+        "top": int(counts[0]),
+    }
+    return found if setting.choice == "moved" else found | {"most": setting.users * 9 // 10}
+
+
+def draw_one(setting: Hidden, holders: int, repeats: int, rng: np.random.Generator) -> tuple[Counts, Counts, Floats]:
+    """Support by told level of the value and of all others together, (repeat, b, 2); who told what; the true share."""
+    sizes, protocols, report, k = setting.sizes, setting.protocols, setting.report, setting.values
+    tilt = moved_tilt(sizes / sizes.sum()) if setting.choice == "moved" else None
+    held = draw_cell(holders, sizes, repeats, rng, tilt)
+    levels = len(protocols)
+    joint, told = np.zeros((repeats, levels, 2), dtype=np.int64), np.zeros((repeats, levels), dtype=np.int64)
+    for level, protocol in enumerate(protocols):
+        chances = np.full(levels, report.q)
+        chances[level] = report.p
+        chances /= chances.sum()
+        own, other = (rng.multinomial(n, chances) for n in (held[:, level], sizes[level] - held[:, level]))
+        p, q = protocol.p, protocol.q
+        supported = rng.binomial(own, p) + rng.binomial(other, q)
+        joint[..., 0] += supported
+        if isinstance(protocol, BRR):
+            bits = rng.binomial(own * (k - 1), q) + rng.binomial(other, p) + rng.binomial(other * (k - 2), q)
+            joint[..., 1] += bits
+        else:
+            joint[..., 1] += own + other - supported
+        told += own + other
+    return joint, told, held.sum(axis=-1) / setting.users
+
+
+def intervals(setting: Hidden, joint: Counts, told: Counts) -> Interval:
+    """As published, of the value alone."""
+    if setting.method == "self-calibrated":
+        ends = calibrated_interval(joint.sum(axis=-2), setting.users, setting.protocols, Z)
+        return Interval(ends.low[:, 0], ends.high[:, 0])
+    if setting.method == "auem":
+        ends = fieller_interval(joint[..., :1], told, setting.protocols, setting.report, Z)
+        return Interval(ends.low[:, 0], ends.high[:, 0])
+    rng, recipe = np.random.default_rng(0), Recipe(method=setting.method, dependence=None)
+    found = [
+        estimate_hidden(one, reports, setting.protocols, setting.report, recipe, None, rng)
+        for one, reports in zip(joint, told, strict=True)
+    ]
+    return Interval(*(np.array([getattr(each, end)[0] for each in found]) for end in ("ci_low", "ci_high")))
+
+
+def measure(setting: Hidden, repeats: int = REPEATS, only: str | None = None) -> list[Row]:
+    stream = setting.name if only is None else f"{setting.name}, {only}, {repeats}"
+    rng = np.random.default_rng(zlib.crc32(stream.encode()))
+    found, default = [], setting.default
+    for kind, holders in classes(setting).items():
+        if only in (None, kind):
+            joint, told, truth = draw_one(setting, holders, repeats, rng)
+            # 801 hypotheses a repetition: a part of them at a time.
+            parts = [slice(start, start + REPEATS) for start in range(0, repeats, REPEATS)]
+            found_ends = [intervals(setting, joint[part], told[part]) for part in parts]
+            ends = Interval(*(np.concatenate([getattr(one, end) for one in found_ends]) for end in ("low", "high")))
+            steps = float(joint[..., 0].sum(axis=-1).std()) < _STEP
+            found.append(
+                row(
+                    f"hidden {setting.method}", setting.name, kind, truth, ends.low, ends.high,
+                    default=default, tight=default and setting.method != "sum" and not steps,
+                )
+            )  # fmt: skip
+    return found
+
+
+def measure_fits(setting: Hidden) -> list[Row]:
+    """`em` over whole histograms, a value of nobody and one of one person among them."""
+    rng = np.random.default_rng(zlib.crc32(setting.name.encode()))
+    counts = whole_counts(1 / np.arange(1, setting.values + 1), setting.users)
+    counts[0] += int(counts[-2:].sum()) - 1
+    counts[-2:] = (1, 0)
+    sizes, protocols, report = setting.sizes, setting.protocols, setting.report
+    joint, told = draw_hidden(draw_levels(counts, sizes, FITS, rng), protocols, report, rng)
+    recipe = Recipe(method=setting.method)
+    found = [
+        # A report of k-RR supports one value: its table is its support.
+        estimate_hidden(one, who, protocols, report, recipe, table_blocks(protocols, one), rng)
+        for one, who in zip(joint, told, strict=True)
+    ]
+    low, high = (np.stack([getattr(each, end) for each in found]) for end in ("ci_low", "ci_high"))
+    places = {"nobody": -1, "one person": -2, "middle": setting.values // 2, "top": 0}
+    if setting.values < 7:
+        del places["middle"]
+    return [
+        row("hidden em", setting.name, kind, counts[at] / setting.users, low[:, at], high[:, at], default=False)
+        for kind, at in places.items()
+    ]
+
+
+def pieces() -> Iterator[tuple[str, Callable[[], list[Row]]]]:
+    yield from ((setting.name, partial(measure, setting)) for setting in grid())
+    yield from ((setting.name, partial(measure_fits, setting)) for setting in fits())
+
+
+def rows() -> list[Row]:
+    return [one for _, piece in pieces() for one in piece()]
+
+
+def again(name: str, kind: str, repeats: int) -> Row | None:
+    """A cell drawn anew with more repetitions; None where that would take too long."""
+    setting = next((one for one in grid() if one.name == name and one.method != "sum"), None)
+    return None if setting is None else measure(setting, repeats, kind)[0]
