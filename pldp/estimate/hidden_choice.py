@@ -74,8 +74,11 @@ def fieller_interval(
     sure = np.maximum(gap - np.sqrt(spread), d.min())
     implied = np.clip(low + f * np.clip(gap, d.min(), d.max()), 0, 1)
     within = 0 * f if population else f * (1 - f) * sure**2
-    variance = np.maximum(squares - within, implied * (1 - implied) - within)
     away = joint.sum(axis=-2)[..., None] / n - low - f * gap
+    # mean ψ² has away² in it, which between two shares of the grid is no line: |away| ≤ z √(V/N) with V = C + away² is
+    # |away| ≤ z √(C/(1 − z²/N)/N), which nearly is.
+    centred = (squares - np.square(away) - within) / np.maximum(1 - z**2 / n, 0.5)
+    variance = np.maximum(centred, implied * (1 - implied) - within)
     blind = (gap <= z * np.sqrt(spread))[..., 0]
     ends = _accepted(away, np.sqrt(np.maximum(variance, 1e-300) / n), np.clip(gap, d.min(), d.max()), z)
     return Interval(np.where(blind, 0.0, ends.low), np.where(blind, 1.0, ends.high))
@@ -141,7 +144,9 @@ def calibrated_interval(
         noise = noise + f * (1 - f) * gap**2
     # How near a bound is, is only known as well as the gap is: a gap that seems small must not make the test one-sided.
     unsure = abs(w - 1) * np.sqrt(size * np.max(ends, axis=0) / n) / (size - 1 + w)
-    return _accepted(support[..., None] / n - mean - f * gap, np.sqrt(noise / n), np.abs(gap) + 2 * unsure, z)
+    # Counts are whole numbers: half of one more, which the normal law does not see where they are few.
+    deviation = np.sqrt(noise / n) + 0.5 / (z * n)
+    return _accepted(support[..., None] / n - mean - f * gap, deviation, np.abs(gap) + 2 * unsure, z)
 
 
 def _crossing(room: Floats) -> Floats:
