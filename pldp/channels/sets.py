@@ -7,6 +7,7 @@ halves are independent and uniform.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import comb
 
@@ -64,7 +65,7 @@ def uniform_sets(positions: int, sizes: Weights, stream: Keystream) -> Masks:
     return sets
 
 
-def _chunks(nodes: list[int], n: int) -> list[list[int]] | list[int]:
+def _chunks(nodes: list[int], n: int) -> Sequence[list[int] | int]:
     """So many nodes at a time that `n` users of each make one chunk; one node is a number, whose row is not copied."""
     most = max(_CHUNK // max(n, 1), 1)
     if most == 1:
