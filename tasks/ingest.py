@@ -27,7 +27,7 @@ from pldp.tasks.source import described
 from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stage import spread, stage
 
-PARTITION_CELLS = 1 << 24
+PARTITION_CELLS = 1 << 26
 """Partitions are sized by cells (users × values), so memory depends on neither. A stated memory takes its place."""
 
 

@@ -31,9 +31,10 @@ KEYS = (SORT_KEY, TWIN)
 REASONS = 3
 """Values of a column that is counted: 0 where there is nothing to tell."""
 
-BUCKETS = 64
+BUCKETS, MANY_BUCKETS = 16, 64
 FEW_ROWS, BUCKET_ROWS = 1 << 20, 1 << 21
-"""More rows than few are dealt to so many buckets, in little memory each; more than they hold, to more of them."""
+"""More rows than few are dealt to so many buckets, and to more where these would hold more than few each. From many
+buckets on, which are as many open files, they are filled to the most that is sorted at a time."""
 
 _HALF = (1 << 64) - 1
 
@@ -59,7 +60,10 @@ class Layout:
     @classmethod
     def of(cls, partitions: int, rows: int, phases: int = 1) -> Layout:
         """At least so many partitions for so many rows, a multiple of the phases."""
-        buckets = min(partitions, BUCKETS) if rows <= FEW_ROWS else max(BUCKETS, -(-rows // BUCKET_ROWS))
+        if rows <= FEW_ROWS:
+            buckets = min(partitions, MANY_BUCKETS)
+        else:
+            buckets = max(BUCKETS, min(-(-rows // FEW_ROWS), MANY_BUCKETS), -(-rows // BUCKET_ROWS))
         return cls(buckets, 1).holding(partitions, phases)
 
     def holding(self, partitions: int, phases: int = 1) -> Layout:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import comb
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +65,7 @@ def uniform_sets(positions: int, sizes: Weights, stream: Keystream) -> Masks:
     return sets
 
 
-def _chunks(nodes: list[int], n: int) -> Sequence[Any]:
+def _chunks(nodes: list[int], n: int) -> Sequence[list[int] | int]:
     """So many nodes at a time that `n` users of each make one chunk; one node is a number, whose row is not copied."""
     most = max(_CHUNK // max(n, 1), 1)
     if most == 1:
