@@ -75,20 +75,20 @@ def as_plain(value: Any) -> Any:
     return value
 
 
-def show_group(out: Console, attribute: str, values: list[str], found: dict[str, Any], confidence: float) -> None:
-    share, error = f"{found['frequency']:.3%}", f"{found['standard_error']:.3%}"
-    interval = f"{100 * confidence:g} % interval {found['ci_low']:.3%} – {found['ci_high']:.3%}"
-    behind = f"{found['n_reports']:,} reports, {found['method']}"
+def show_group(out: Console, attribute: str, values: list[str], answer: dict[str, Any], confidence: float) -> None:
+    share, error = f"{answer['frequency']:.3%}", f"{answer['standard_error']:.3%}"
+    interval = f"{100 * confidence:g} % interval {answer['ci_low']:.3%} – {answer['ci_high']:.3%}"
+    behind = f"{answer['n_reports']:,} reports, {answer['method']}"
     out.print(f"{attribute}: {', '.join(values)}", markup=False, highlight=False, soft_wrap=True)
     out.print(f"{share} ± {error}; {interval}; {behind}", highlight=False, soft_wrap=True)
 
 
 def show_difference(
-    out: Console, attribute: str, values: list[str], minus: list[str], found: dict[str, Any], confidence: float
+    out: Console, attribute: str, values: list[str], minus: list[str], answer: dict[str, Any], confidence: float
 ) -> None:
-    away, error = f"{100 * found['difference']:+.3f}", f"{100 * found['standard_error']:.3f}"
-    ends = f"{100 * found['ci_low']:+.3f} – {100 * found['ci_high']:+.3f}"
-    behind = f"{found['n_reports']:,} reports, {found['method']}"
+    away, error = f"{100 * answer['difference']:+.3f}", f"{100 * answer['standard_error']:.3f}"
+    ends = f"{100 * answer['ci_low']:+.3f} – {100 * answer['ci_high']:+.3f}"
+    behind = f"{answer['n_reports']:,} reports, {answer['method']}"
     groups = f"{attribute}: {', '.join(values)} minus {', '.join(minus)}"
     out.print(groups, markup=False, highlight=False, soft_wrap=True)
     line = f"{away} ± {error} points; {100 * confidence:g} % interval {ends}; {behind}"

@@ -63,14 +63,14 @@ def release(
     prepared = Home(home).prepare()
     with prepared.locked(wait):
         # A bad spec, a missing source or a finished release needs no orchestration to be told.
-        found = _released(prepared, file, page.fn)
-        if found is not None:
-            return found
+        earlier = _released(prepared, file, page.fn)
+        if earlier is not None:
+            return earlier
         file = land(prepared, file, slot)
         run = open_run(prepared, file, slot)
-        found = _finished(run, file, page.fn)
-        if found is not None:
-            return found
+        earlier = _finished(run, file, page.fn)
+        if earlier is not None:
+            return earlier
         token = _opened.set((file, run))
         try:
             with orchestrated(home):
@@ -149,15 +149,15 @@ def _released(home: Home, file: SpecFile, build: Callable[[Path, str], None]) ->
     release_id = released_as(file)
     if release_id is None:
         return None
-    found = _finished(Run(str(home.root), release_id), file, build)
-    if found is None:
+    earlier = _finished(Run(str(home.root), release_id), file, build)
+    if earlier is None:
         raise SourceError(
             f"was released as {release_id}, which this home does not have, and its reports were deleted then",
             Outcome.NOTHING_RUN,
             file=file.source,
             remedy="Name the home of that release, or another slot.",
         )
-    return found
+    return earlier
 
 
 @contextmanager

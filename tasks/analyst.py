@@ -117,8 +117,8 @@ def ask_group(
         named = {name: parameters[name] for name in ("release", "attribute", "values")}
         levels = fetch(connection, statement("84_analyst_group_levels"), named).as_dicts()
     cover = Cover(gamma_of(_gamma(levels)), confidence, population)
-    found = _group_levels(levels)
-    ends = None if found is None else group_ends(row["method"], found, cover, row["frequency"])
+    parts = _group_levels(levels)
+    ends = None if parts is None else group_ends(row["method"], parts, cover, row["frequency"])
     if ends is not None:
         row |= {"ci_low": float(ends.low[0]), "ci_high": float(ends.high[0])}
     return row
@@ -168,13 +168,13 @@ def _group_levels(levels: Sequence[Mapping[str, Any]]) -> GroupLevels | None:
     first = levels[0]
     if any(level["own"] is None for level in levels) or first["n_values"] == first["n_declared"]:
         return None
-    frequency, own, other, slope, base = (
+    frequency, member, other, slope, base = (
         np.array([level[part] for level in levels]) for part in ("frequency", "own", "other", "slope", "base")
     )
     return GroupLevels(
         n=np.array([level["n"] for level in levels]),
         frequency=frequency,
-        own=own,
+        own=member,
         other=other,
         slope=slope,
         base=base,

@@ -113,15 +113,16 @@ def sum_interval(
     expected of holders who chose as people at large do.
     """
     n = tally.sum(axis=-1)[..., None, None]
-    found = hidden_sum(joint, tally, protocols, report)
-    told = np.full((len(protocols), len(protocols)), report.q) + np.eye(len(protocols)) * report.gap  # (level, told)
+    combined = hidden_sum(joint, tally, protocols, report)
+    levels = len(protocols)
+    telling = np.full((levels, levels), report.q) + np.eye(levels) * report.gap  # (level, level that is told)
     p, q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("p", "q", "gap"))
     steep, flat = ((part - report.q * part.sum()) / report.gap for part in (1 / d, q / d))
-    hit, miss = told @ (steep - flat) ** 2, told @ flat**2  # φ² of a report that supports the value, or does not
+    hit, miss = telling @ (steep - flat) ** 2, telling @ flat**2  # φ² of a report that supports the value, or does not
     people = level_shares(tally, report).frequency
     holder, other = ((people * (part * hit + (1 - part) * miss)).sum(axis=-1)[..., None, None] for part in (p, q))
-    estimate = found.frequency[..., None]
-    seen = found.standard_error[..., None] ** 2 * n + np.clip(estimate, 0, 1)
+    estimate = combined.frequency[..., None]
+    seen = combined.standard_error[..., None] ** 2 * n + np.clip(estimate, 0, 1)
     f, slope = _GRID, np.maximum(holder - other, 0)
     square = np.maximum(seen + slope * (f - np.clip(estimate, 0, 1)), other + slope * f)
     variance = square - (f**2 if population else f)
@@ -195,18 +196,18 @@ def choose_hidden(
     `self-calibrated` needs no level report and holds with symmetric unary reports of more than two values; `auem` holds
     by `fieller_interval`. `em` is not among them: its error does not know of ρ̂ at its bound (docs/intervals.md).
     """
-    told = np.full((sizes.size, sizes.size), report.q) + np.eye(sizes.size) * report.gap
+    telling = np.full((sizes.size, sizes.size), report.q) + np.eye(sizes.size) * report.gap
     supported = np.stack([one.q + frequency * one.gap for one in protocols])
-    joint, tally = told.T @ (sizes[:, None] * supported), sizes @ told
+    joint, tally = telling.T @ (sizes[:, None] * supported), sizes @ telling
     variation = gap_variation(sizes, protocols, report)
     # The delta method understates a ratio's error: by about the square of its variation.
-    found = {"auem": _typical(auem(joint, tally, protocols, report).standard_error) * (1 + variation**2)}
+    errors = {"auem": _typical(auem(joint, tally, protocols, report).standard_error) * (1 + variation**2)}
     if isinstance(protocols[0], BRR) and frequency.size > 2:
         calibrated = self_calibrated(joint.sum(axis=0), int(sizes.sum()), protocols)
-        found["self-calibrated"] = _typical(calibrated.standard_error)
-    method = min(found, key=lambda name: found[name])
+        errors["self-calibrated"] = _typical(calibrated.standard_error)
+    method = min(errors, key=lambda name: errors[name])
     short = method == "auem" and variation > MOST_VARIATION
-    return HiddenChoice(method, found, variation, needed_epsilon(sizes, protocols) if short else None)
+    return HiddenChoice(method, errors, variation, needed_epsilon(sizes, protocols) if short else None)
 
 
 def _typical(standard_error: Floats) -> float:

@@ -96,23 +96,23 @@ def privacy_statement(plan: Plan, release_id: str, n_users: int) -> dict[str, An
 
 def totals(plan: Plan) -> dict[str, dict[str, Any]]:
     """The most that one of each unit spends on all questions about it together; units are never added."""
-    found = {}
+    by_unit = {}
     for unit in plan.units:
         counted = [question for question in plan.questions if question.unit == unit]
         parts = [question.statement(plan.perturbed_by) for question in counted]
         kinds = _listed(_kinds(counted))
         meaning = parts[0].meaning if len(parts) == 1 else f"{kinds} together: {_WEAKEST}"
-        found[unit] = _total(counted, parts, meaning)
-    return found
+        by_unit[unit] = _total(counted, parts, meaning)
+    return by_unit
 
 
 def spend_rows(plan: Plan) -> Rows:
     """The same as rows of the table spends."""
-    found = totals(plan)
+    by_unit = totals(plan)
     return {
-        "unit": list(found),
-        "worst_epsilon": [total["nominal_epsilon"] for total in found.values()],
-        "exact_epsilon": [total["exact_epsilon"] for total in found.values()],
+        "unit": list(by_unit),
+        "worst_epsilon": [total["nominal_epsilon"] for total in by_unit.values()],
+        "exact_epsilon": [total["exact_epsilon"] for total in by_unit.values()],
     }
 
 

@@ -345,6 +345,10 @@ ANALYST: list[tuple[str, Answer]] = [
         lambda: pick(TABLES["releases"], "release_id", "status", "worst_epsilon", "protects"),
     ),
     ("sum(spends.worst_epsilon)", spent),
+    (
+        "FROM latest_spends",
+        lambda: pick(rows("spends", "sample"), "unit", "worst_epsilon", "exact_epsilon"),
+    ),
     ("max(nominal_epsilon)", attribute_costs),
     (
         "FILTER (withheld)",

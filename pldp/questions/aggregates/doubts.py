@@ -48,7 +48,7 @@ def doubts(plan: Aggregates, evidence: Evidence, alpha: float) -> tuple[Doubt, .
 def _impossible(plan: Aggregates, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
     """Totals further below nothing, or above what all could hold, than honest noise explains; one per provider."""
     most, grid = largest(plan), np.array([float(unit) for unit in plan.grid])
-    found = []
+    doubted = []
     part = alpha / max(len(plan.providers) * len(plan.attributes), 1)
     for provider, totals in evidence.result.totals.items():
         scale = scales(plan, provider).max(axis=0) * grid
@@ -62,9 +62,9 @@ def _impossible(plan: Aggregates, evidence: Evidence, alpha: float) -> tuple[Dou
             reach = log * scale[worst] + math.sqrt((log * scale[worst]) ** 2 + 2 * log * variance[worst])
             above = totals.total[worst] > 0
             bound = float(top[worst] + reach if above else -reach)
-            found.append(
+            doubted.append(
                 Doubt(
                     provider, None, IMPOSSIBLE, float(totals.total[worst]), bound, float(chance[worst]), withheld=True
                 )
             )
-    return tuple(found)
+    return tuple(doubted)

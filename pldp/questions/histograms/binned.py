@@ -37,10 +37,10 @@ def binned_distribution(
     method = _BEHIND.get(histogram.method, histogram.method)
     edges = np.asarray(attribute.edges)
     share = histogram.frequency if method == "em" else histogram.unbiased.frequency
-    found: tuple[Quantile, ...] = ()
+    shown: tuple[Quantile, ...] = ()
     if attribute.probabilities and levels is not None:
         cover = replace(recipe.cover, gamma=gamma_of(histogram.dependence))
-        found = _tested(edges, share, attribute.probabilities, levels, method, cover)
+        shown = _tested(edges, share, attribute.probabilities, levels, method, cover)
     elif attribute.probabilities and histogram.covariance is not None:
         evenly = _with_errors(
             edges,
@@ -51,11 +51,11 @@ def binned_distribution(
             recipe.confidence,
             recipe.population,
         )
-        found = tuple(_anywhere(quantile, edges) for quantile in evenly)
+        shown = tuple(_anywhere(quantile, edges) for quantile in evenly)
     return Distribution(
         attribute=attribute.name,
         method=f"binned {method}",
-        quantiles=found,
+        quantiles=shown,
         edges=edges,
         frequency=histogram.frequency,
         standard_error=histogram.standard_error,
@@ -72,14 +72,14 @@ def _tested(
     ends = quantile_edges(tests, levels.frequencies, probabilities)
     points = quantiles(edges, share, np.zeros((share.size, share.size)), probabilities)
     z = two_sided(cover.confidence)
-    found = []
+    tested = []
     for point, low, high in zip(points, *ends, strict=True):
         place = _bin(point.quantile, edges)
         width = float(edges[place + 1] - edges[place])
         low, high = float(edges[min(low, place)]), float(edges[max(high, place + 1)])
         error = math.hypot(max(high - low - width, 0.0) / (2 * z), width / math.sqrt(12))
-        found.append(replace(point, standard_error=error, ci_low=low, ci_high=high))
-    return tuple(found)
+        tested.append(replace(point, standard_error=error, ci_low=low, ci_high=high))
+    return tuple(tested)
 
 
 def _bin(value: float, edges: Floats) -> int:
@@ -98,9 +98,9 @@ def _with_errors(
     """Quantiles of these users, or of the population behind them; no standard error is quite zero."""
     if population:
         covariance = covariance + (np.diag(share) - np.outer(share, share)) / n_users
-    found = quantiles(edges, share, covariance, probabilities, confidence)
+    points = quantiles(edges, share, covariance, probabilities, confidence)
     floor = _LEAST * float(edges[-1] - edges[0])
-    return tuple(replace(q, standard_error=max(q.standard_error, floor)) for q in found)
+    return tuple(replace(q, standard_error=max(q.standard_error, floor)) for q in points)
 
 
 def _anywhere(quantile: Quantile, edges: Floats) -> Quantile:
@@ -126,5 +126,5 @@ def even_quantiles(attribute: AttributePlan, shares: Floats) -> dict[tuple[str, 
     if not attribute.probabilities:
         return {}
     nothing = np.zeros((shares.size, shares.size))
-    found = quantiles(attribute.edges, shares, nothing, attribute.probabilities)
-    return {(attribute.name, quantile.probability): quantile.quantile for quantile in found}
+    points = quantiles(attribute.edges, shares, nothing, attribute.probabilities)
+    return {(attribute.name, quantile.probability): quantile.quantile for quantile in points}

@@ -58,9 +58,9 @@ def _tests(
         group = edge if below else values - edge
         parts = [contrast_noise(protocol, group) for protocol in protocols]
         noise = Noise(np.array([part.first for part in parts]), np.array([part.neither for part in parts]))
-        found = _shortest(sizes, noise, shares if below else 1 - shares, cover, plain=plain)
-        weights.append(found[0])
-        reach.append(found[1])
+        shortest = _shortest(sizes, noise, shares if below else 1 - shares, cover, plain=plain)
+        weights.append(shortest[0])
+        reach.append(shortest[1])
     return EdgeTests(np.stack(weights, axis=1), np.stack(reach))
 
 
@@ -88,11 +88,11 @@ def _reach(weights: Floats, n: Counts, noise: Noise, share: Floats, cover: Cover
     tilts = [np.ones_like(weights)]
     if cover.gamma > 1 and n.size > 1:
         tilts = [worst_tilt(side, shares, share, cover.gamma) for side in (relative, -relative, loudest)]
-    found = []
+    reaches = []
     for tilt in tilts:
         bias, variance = tilted_moments(weights, n, noise, share, tilt, population=cover.population)
-        found.append(np.abs(bias) + z * np.sqrt(np.maximum(variance, 0.0)))
-    return np.asarray(np.max(found, axis=0))
+        reaches.append(np.abs(bias) + z * np.sqrt(np.maximum(variance, 0.0)))
+    return np.asarray(np.max(reaches, axis=0))
 
 
 def quantile_edges(tests: EdgeTests, frequencies: Floats, probabilities: tuple[float, ...]) -> tuple[Counts, Counts]:

@@ -57,14 +57,14 @@ def fake_rows(plan: Histograms, sizes: Counts) -> list[dict[str, Any]]:
 def public_move(plan: Histograms, attribute: AttributePlan, method: str, sizes: Counts) -> tuple[str, float]:
     """The level at which fakes move a share most, and by how much."""
     joining = max(round(FAKES * int(sizes.sum())), 1)
-    found = []
+    moves = []
     for place, level in enumerate(plan.levels):
         joined = sizes.copy()
         joined[place] += joining
         weight = _weights(plan, attribute, method, joined)[place]
         protocol = attribute.protocols[place]
-        found.append((weight * joining / int(joined[place]) * (1 - protocol.q) / protocol.gap, level))
-    most, level = max(found)
+        moves.append((weight * joining / int(joined[place]) * (1 - protocol.q) / protocol.gap, level))
+    most, level = max(moves)
     return level, float(most)
 
 
@@ -87,8 +87,8 @@ def hidden_move(attribute: AttributePlan, hidden: HiddenPlan, method: str, sizes
     """The same where levels are hidden: the level is the one that fakes tell."""
     report, protocols = hidden.protocol, attribute.protocols
     p, q = (np.array([getattr(one, side) for one in protocols]) for side in ("p", "q"))
-    told = (np.eye(len(protocols)) - report.q) / report.gap  # c_l(b), by what is told and level
+    telling = (np.eye(len(protocols)) - report.q) / report.gap  # c_l(b), by what is telling and level
     gap = float(sizes / sizes.sum() @ (p - q))
-    counts = told @ ((1 - q) / (p - q)) if method == "sum" else (1 - told @ q) / gap
+    counts = telling @ ((1 - q) / (p - q)) if method == "sum" else (1 - telling @ q) / gap
     place = int(np.argmax(counts))
     return attribute.levels[place].level, float(FAKES / (1 + FAKES) * counts[place])

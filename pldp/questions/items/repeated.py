@@ -71,8 +71,8 @@ def draw_again(plan: Items, people: Partitions, stream: Stream) -> ItemsResult:
             for sheet in plan.sheets():
                 if sheet.phase != phase or not sheet.covers(partition):
                     continue
-                own = rows.of_users(columns[plan.choice_field] == sheet.code)
-                held = {plan.field: own.items, offsets(plan.field): own.offsets}
+                members = rows.of_users(columns[plan.choice_field] == sheet.code)
+                held = {plan.field: members.items, offsets(plan.field): members.offsets}
                 keys = stream(*sheet.labels, partition, phase)
                 drawn.files[sheet.path, partition] = plan.draw(sheet, held, keys, drawn.adapted)
     tallies = drawn.tallies()
@@ -127,13 +127,13 @@ def covered_cells(results: Iterator[Mined], rows: Sequence[BitColumns]) -> Cells
 def by_class(cells: Cells, minimum: float) -> Iterator[tuple[str, str, dict[tuple[Any, ...], Cell]]]:
     """Kind, class and its cells."""
     for kind in KINDS:
-        own = {name: cell for (of_kind, name), cell in cells.items() if of_kind == kind}
-        ranked = sorted((cell.support for cell in own.values()), reverse=True)
+        alike = {name: cell for (of_kind, name), cell in cells.items() if of_kind == kind}
+        ranked = sorted((cell.support for cell in alike.values()), reverse=True)
         edge = ranked[max(0, int(_TOP * len(ranked)) - 1)] if ranked else 1.0
         for name in CLASSES:
             chosen = {
                 key: cell
-                for key, cell in own.items()
+                for key, cell in alike.items()
                 if name == ("rare" if cell.support < minimum else "top" if cell.support >= edge else "middle")
             }
             if chosen:

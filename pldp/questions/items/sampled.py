@@ -54,12 +54,12 @@ def judge_half(
         estimated, _ = sampling.estimate(counts, int(n))
         support[:, column] = estimated[:total]
         noise[:, column] = sampling.noise_variance(np.clip(estimated[:total], 0, 1))
-    own = half.weights(method, search.minimum)
-    weights = np.tile(own, (total, 1))
-    overlong = Overlong.of(lengths, half.samplings[0].length, longer_rows(half, own, n_users))
+    by_level = half.weights(method, search.minimum)
+    weights = np.tile(by_level, (total, 1))
+    overlong = Overlong.of(lengths, half.samplings[0].length, longer_rows(half, by_level, n_users))
     noise += overlong.spread
     together, error = pool(support, noise, half.n, weights, n_users, population=search.population)
-    low, high = score_interval(half, own, together, n_users, search, overlong.spread)
+    low, high = score_interval(half, by_level, together, n_users, search, overlong.spread)
     beyond = overlong.understated(high)
     raw = half.counts[:, :total].T
     out, start = [], 0
@@ -203,10 +203,10 @@ def pair_noise(sampling: SetSampling, whole: float, left: float) -> float:
     supports two given values with the chances of the protocol's `exact_pairs`.
     """
     protocol, length = sampling.protocol, sampling.length
-    own, others = (float(chance) for chance in protocol.exact_pairs)
+    holders, others = (float(chance) for chance in protocol.exact_pairs)
     q, gap = protocol.q, protocol.gap / length
     both = min(2 / length, 1.0)
-    with_all = both * own + (1 - both) * others - (q + gap) ** 2
-    with_left = own / length + (1 - 1 / length) * others - (q + gap) * q
+    with_all = both * holders + (1 - both) * others - (q + gap) ** 2
+    with_left = holders / length + (1 - 1 / length) * others - (q + gap) * q
     neither = others - q * q
     return (whole * with_all + (left - whole) * with_left + (1 - left) * neither) / gap**2

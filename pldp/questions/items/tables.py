@@ -53,13 +53,13 @@ def rule_rows(plan: Items, mined: Mined) -> Rows:
     for (left, right), numbers in splits(mined):
         if not numbers["confidence"] >= plan.minimum_confidence:  # nor where there is none
             continue
-        own = known.get(right)
+        single = known.get(right)
         rows.append(
             {
                 "antecedent": [plan.items[item] for item in left],
                 "consequent": [plan.items[item] for item in right],
                 **numbers,
-                "lift": None if own is None or not own.reliable else numbers["confidence"] / own.support,
+                "lift": None if single is None or not single.reliable else numbers["confidence"] / single.support,
             }
         )
     rows.sort(key=lambda row: (-row["confidence"], -row["support"]))

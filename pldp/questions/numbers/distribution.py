@@ -50,28 +50,28 @@ def estimate_quantiles(
     question = plan.questions[asked]
     if question.kind != DISTRIBUTION:
         raise ValueError("only a distribution has quantiles")
-    users = [found.n_reports // level.sampled for found, level in zip(counts, plan.levels, strict=True)]
+    users = [counted.n_reports // level.sampled for counted, level in zip(counts, plan.levels, strict=True)]
     independent = recipe.dependence == 1
     method = EM if independent else BY_LEVEL
     classes = [
-        Class(i, window, found.buckets[asked, c])
-        for i, found in enumerate(counts)
+        Class(i, window, counted.buckets[asked, c])
+        for i, counted in enumerate(counts)
         for c, window in enumerate(plan.windows(asked, i))
-        if found.buckets[asked, c].any()
+        if counted.buckets[asked, c].any()
     ]
     if not classes:
         nothing = tuple(Quantile(p, math.nan, math.inf, question.lower, question.upper) for p in question.probabilities)
         return Distribution(question.attribute, method, nothing, np.zeros(1), np.zeros(0), np.zeros(0), 0)
     groups = [classes] if independent else [[one for one in classes if one.level == i] for i in range(len(users))]
-    found = _bins(question, [group for group in groups if group], users, rng, repeats)
+    bins = _bins(question, [group for group in groups if group], users, rng, repeats)
     return Distribution(
         attribute=question.attribute,
         method=method,
-        quantiles=_quantiles(question, found, classes, users, recipe),
-        edges=found.edges,
-        frequency=found.frequency,
-        standard_error=found.standard_error,
-        n_reports=found.n_reports,
+        quantiles=_quantiles(question, bins, classes, users, recipe),
+        edges=bins.edges,
+        frequency=bins.frequency,
+        standard_error=bins.standard_error,
+        n_reports=bins.n_reports,
         dependence=1.0 if independent else None,
     )
 
@@ -106,21 +106,21 @@ def _bins(
 
 
 def _quantiles(
-    question: Question, found: Histogram, classes: Sequence[Class], users: Sequence[int], recipe: Recipe
+    question: Question, bins: Histogram, classes: Sequence[Class], users: Sequence[int], recipe: Recipe
 ) -> tuple[Quantile, ...]:
     """Points by the bins, intervals by ramps, so long that they hold the point; the standard error is half of the
     interval over its normal factor."""
     n, m, resolution = sum(users), sum(one.n for one in classes), question.resolution
     z = float(t.ppf(0.5 + recipe.confidence / 2, max(m - 1, 1)))
-    evenly = np.repeat(found.frequency, resolution // question.bins) * question.bins / resolution
+    evenly = np.repeat(bins.frequency, resolution // question.bins) * question.bins / resolution
     pilot = (np.append(evenly, 0.0) + np.append(0.0, evenly)) / 2
     design = Design.of(classes, users, resolution, pilot, independent=recipe.dependence == 1)
     ramps = estimate_ramps(design, None if recipe.population else n)
-    told = {one.level for one in classes}
-    silent = sum(size for level, size in enumerate(users) if level not in told) / n
+    answered = {one.level for one in classes}
+    silent = sum(size for level, size in enumerate(users) if level not in answered) / n
     edges = np.linspace(question.lower, question.upper, resolution + 1)
     nothing = np.zeros((question.bins, question.bins))
-    points = quantiles(found.edges, found.frequency, nothing, question.probabilities)
+    points = quantiles(bins.edges, bins.frequency, nothing, question.probabilities)
     intervals = []
     for point in points:
         p = point.probability

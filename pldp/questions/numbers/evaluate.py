@@ -112,8 +112,8 @@ def _repeated(plan: Numbers, people: Partitions, truth: NumbersTruth, repeats: R
     levels, *columns = (np.concatenate(column) for column in kept)
     weights = np.stack(columns[plan.columns :]) if len(columns) > plan.columns else None
     codes = np.stack(columns[: plan.columns]).astype(np.uint32)
-    given = (levels.astype(np.uint8), codes, weights, repeat, plan.recipe, repeats.stream("study numbers"))
-    done = study_means(plan, *given)
+    arguments = (levels.astype(np.uint8), codes, weights, repeat, plan.recipe, repeats.stream("study numbers"))
+    done = study_means(plan, *arguments)
     bounds = {question.attribute: question.bounds for question in plan.questions}
     covered = [
         coverage_row(
@@ -126,7 +126,7 @@ def _repeated(plan: Numbers, people: Partitions, truth: NumbersTruth, repeats: R
         for one in done
         if one.repeats
     ]
-    covered += [coverage_row(*one) for one in study_quantiles(plan, *given)]
+    covered += [coverage_row(*one) for one in study_quantiles(plan, *arguments)]
     return stacked([{name: [value] for name, value in vars(one).items()} for one in done]), stacked(covered)
 
 

@@ -147,14 +147,14 @@ def inverse_variance(groups: Groups, n_users: int) -> Pooled:
     moment = groups.second_moment(pilot, groups.n * groups.gain / groups.largest**4)
     reach = _Z * math.sqrt(pooled_variance(groups, groups.n / groups.n.sum(), moment, pilot, n_users))
     most = max(unseen(moment - pilot**2, pilot, pilot + side * reach) for side in (-1, 1))
-    told = groups.n / _per_report(groups, most + pilot**2, pilot)
-    weights = told / told.sum()
+    precision = groups.n / _per_report(groups, most + pilot**2, pilot)
+    weights = precision / precision.sum()
     means = groups.sums / groups.n
     mean = float((weights * means).sum())
     inside = float(np.clip(mean, -1, 1))
     moment = max(moment, inside**2)
     variance = pooled_variance(groups, weights, moment, inside, n_users)
-    distance = float((told * (means - mean) ** 2).sum())
+    distance = float((precision * (means - mean) ** 2).sum())
     return Pooled(mean, variance, _between(moment, inside, n_users), distance, moment, weights)
 
 

@@ -157,10 +157,10 @@ def _spread(page: Published, mean: Row, quantiles: Sequence[Row], bins: Sequence
 
 def _held(rows: Sequence[Row]) -> str:
     """What the intervals hold for; rows of earlier versions do not say."""
-    told = {row.get("dependence") for row in rows}
-    if told == {"unknown"}:
+    assumed = {row.get("dependence") for row in rows}
+    if assumed == {"unknown"}:
         return " Their intervals hold however people chose levels and what matters to them."
-    if told == {"1"}:
+    if assumed == {"1"}:
         return " Their intervals hold if people chose levels, and what matters to them, without regard to their values."
     return ""
 

@@ -77,11 +77,11 @@ def _solved(classes: Sequence[Class], resolution: int, pilot: Floats) -> list[Fl
     """What makes sums of some classes' counts, (edge, bucket) of each: `wanted` @ this has the means wanted at every
     edge, and the least variance if people are spread as in the pilot."""
     laws = {one.mechanism: law(one.mechanism, resolution) for one in classes}
-    told = {mechanism: table.T / np.maximum(table @ pilot, 1e-300) for mechanism, table in laws.items()}
-    information = np.sum([one.n * (told[one.mechanism] @ laws[one.mechanism]) for one in classes], axis=0)
+    scores = {mechanism: table.T / np.maximum(table @ pilot, 1e-300) for mechanism, table in laws.items()}
+    information = np.sum([one.n * (scores[one.mechanism] @ laws[one.mechanism]) for one in classes], axis=0)
     information += _RIDGE * np.trace(information) / len(information) * np.eye(len(information))
     inverse = np.linalg.inv(information)
-    return [inverse @ told[one.mechanism] for one in classes]
+    return [inverse @ scores[one.mechanism] for one in classes]
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,13 @@ class Design:
     ) -> Design:
         """`users` by level, `pilot` the shares of people at the edges, (R + 1,)."""
         reports = np.bincount([one.level for one in classes], [one.n for one in classes], len(users))
-        told = sum(n for n, m in zip(users, reports, strict=True) if m)
-        parts = tuple(float(users[one.level] / told * one.n / reports[one.level]) for one in classes)
+        answering = sum(n for n, m in zip(users, reports, strict=True) if m)
+        parts = tuple(float(users[one.level] / answering * one.n / reports[one.level]) for one in classes)
         if independent:
             solved = _solved(classes, resolution, pilot)
         else:
-            own = {one.mechanism: _solved([one], resolution, pilot)[0] * one.n for one in classes}
-            solved = [own[one.mechanism] * part / one.n for one, part in zip(classes, parts, strict=True)]
+            alone = {one.mechanism: _solved([one], resolution, pilot)[0] * one.n for one in classes}
+            solved = [alone[one.mechanism] * part / one.n for one, part in zip(classes, parts, strict=True)]
         return cls(tuple(classes), resolution, pilot, tuple(solved), independent, parts)
 
     @cached_property
@@ -165,7 +165,7 @@ def estimate_ramps(design: Design, n_users: int | None) -> dict[int, tuple[Ramps
 
 
 def quantile_bins(
-    found: dict[int, tuple[Ramps, Ramps]], p: float, resolution: int, z: float, floor: float = 0.0
+    ramps: dict[int, tuple[Ramps, Ramps]], p: float, resolution: int, z: float, floor: float = 0.0
 ) -> tuple[int, int]:
     """Edges that the interval runs from and to, by the ramp that makes it shortest if people were as in the pilot.
 
@@ -182,7 +182,7 @@ def quantile_bins(
         return low, min(max(last + 1, low + 1), resolution)
 
     def expected(length: int) -> int:
-        low, high = ends(found[length][0])
+        low, high = ends(ramps[length][0])
         return high - low
 
-    return ends(found[min(found, key=expected)][1])
+    return ends(ramps[min(ramps, key=expected)][1])

@@ -94,17 +94,17 @@ def study_quantiles(
     if not asked:
         return []
     recipe = replace(recipe, population=False)
-    own = {i: _own(plan, i, codes) for i in asked}
-    held, done = {i: np.zeros(len(own[i])) for i in asked}, 0
+    truths = {i: _own(plan, i, codes) for i in asked}
+    held, done = {i: np.zeros(len(truths[i])) for i in asked}, 0
     methods: dict[int, str] = {}
     for counts in _drawn(plan, levels, codes, weights, min(repeats, QUANTILE_REPEATS), stream):
         done += 1
         for i in asked:
             # Intervals need no bootstrap; it is for the bins' errors.
-            found = estimate_quantiles(plan, counts, i, recipe, np.random.default_rng(done), repeats=2)
-            methods[i] = found.method
-            ends = [(one.ci_low, one.ci_high) for one in found.quantiles]
-            held[i] += [low <= at <= high for (low, high), at in zip(ends, own[i], strict=True)]
+            estimated = estimate_quantiles(plan, counts, i, recipe, np.random.default_rng(done), repeats=2)
+            methods[i] = estimated.method
+            ends = [(one.ci_low, one.ci_high) for one in estimated.quantiles]
+            held[i] += [low <= at <= high for (low, high), at in zip(ends, truths[i], strict=True)]
     return [
         (plan.questions[i].attribute, methods[i], f"quantile {p:g}", float(rate), done)
         for i in asked
