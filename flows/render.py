@@ -103,7 +103,7 @@ def gates_table(rows: list[dict[str, Any]], title: str = "Gates") -> Table:
     table = Table(title=title, title_justify="left")
     table.add_column("")
     table.add_column("gate")
-    several = len({row["question"] for row in rows} - {None}) > 1
+    several = len({row.get("question") for row in rows} - {None}) > 1
     if several:
         table.add_column("question")
     table.add_column("sentence", ratio=1)
@@ -111,7 +111,7 @@ def gates_table(rows: list[dict[str, Any]], title: str = "Gates") -> Table:
     for row in rows:
         mark = styled("✓", "green") if row["passed"] else styled("✗", "bold red")
         alarm = f"≤ {row['false_alarm']:.0e}" if row["false_alarm"] else "never"
-        table.add_row(mark, row["gate"], *((row["question"] or "",) if several else ()), row["sentence"], alarm)
+        table.add_row(mark, row["gate"], *((row.get("question") or "",) if several else ()), row["sentence"], alarm)
     return table
 
 
