@@ -164,6 +164,10 @@ class PldpError(Exception):
         """Fields alone travel between processes: no cause, no traceback, whose frames may hold data."""
         return _rebuilt, (type(self), self.problems, self.outcome)
 
+    def __copy__(self) -> Self:
+        """The same fields. Said here, because libraries that send tracebacks teach `copy` to take causes along."""
+        return _rebuilt(type(self), self.problems, self.outcome)
+
     def as_json(self) -> dict[str, Any]:
         """The error for a program: its class, its fields, what happened to the data, and the message."""
         problems = [{key: value for key, value in asdict(one).items() if value} for one in self.problems]

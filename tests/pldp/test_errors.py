@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
+import copyreg
 import pickle
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
 import pytest
@@ -59,13 +61,35 @@ def test_an_error_survives_the_way_from_another_process(kind: type[PldpError], p
     assert back.exit_code == error.exit_code
 
 
+def test_a_copy_takes_no_cause_along_where_a_library_sends_tracebacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As tblib does, which Dask loads: its reducers hand causes and contexts on, and `copy` asks reducers."""
+    table: dict[type, Any] = dict(copyreg.dispatch_table)
+    monkeypatch.setattr(copyreg, "dispatch_table", table)
+
+    def with_context(error: BaseException) -> Any:
+        return _with_context, (type(error), error.args, error.__context__)
+
+    table[HomeError] = with_context
+    with pytest.raises(HomeError) as caught:
+        _raise_from_data()
+    assert caught.value.__context__ is not None, "else this shows nothing"
+    copied = copy.copy(caught.value)
+    assert (copied.__cause__, copied.__context__, copied.__traceback__) == (None, None, None)
+
+
+def _with_context(kind: type[HomeError], args: tuple[Any, ...], context: BaseException | None) -> HomeError:
+    error = kind(*args)
+    error.__context__ = context
+    return error
+
+
 def test_only_fields_travel() -> None:
     """No cause, no context, no note: whatever they hold may be data."""
     with pytest.raises(HomeError) as caught:
         _raise_from_data()
     caught.value.add_note("SECRET")
-    assert b"SECRET" not in pickle.dumps(caught.value)
     copied = copy.copy(caught.value)
+    assert b"SECRET" not in pickle.dumps(copied)
     assert (copied.__cause__, copied.__context__, copied.__traceback__) == (None, None, None)
     assert str(copied) == f"home: is full. {Outcome.RESUMABLE}"
 

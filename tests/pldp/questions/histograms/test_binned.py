@@ -78,7 +78,7 @@ def spec_of(*attributes: dict[str, Any], **sections: Any) -> Spec:
         ({"quantiles": [0.5, 0.5]}, "quantiles must differ"),
         ({"assumed": [0.5, 0.5]}, "one frequency a value"),
         ({"only_in_crosstabs": True}, "leave out only_in_crosstabs"),
-        ({"mechanism": "pm"}, "'krr', 'brr', 'oue', 'olh' or 'subset'"),
+        ({"mechanism": "pm"}, "must be one of auto, krr, brr, oue, olh, subset"),
         ({"values": ["a"]}, "Extra inputs"),
     ],
 )

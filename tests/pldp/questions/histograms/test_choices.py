@@ -30,7 +30,7 @@ def test_the_width_grows_with_what_is_covered_up_to_that_of_sum() -> None:
     assert where(rows, "dependence", attribute="job", declared=True) == ["1.5"]
     for name in ("job", "sex", "age"):
         widths = where(rows, "half_width", attribute=name)
-        assert widths[0] < widths[1] < widths[2]
+        assert widths[0] < widths[1] <= widths[2], "alike where it is `sum` already"
         assert max(widths[:-1]) <= widths[-1] * 1.02
         assert where(rows, "of_independent", attribute=name) == [width / widths[0] for width in widths]
 

@@ -207,7 +207,7 @@ BAD = [
             "combination": "oc+",
             "source": {"path": "x", "level": "level"},
         },
-        "combination: oc+ weighs levels by their precision",
+        "combination must be left out",
     ),
     ({"sampling": {"lengths": {4: 0.5, 8: 0.4}}}, "lengths must sum to 1"),
     ({"sampling": {"lengths": {-1: 0.5, 8: 0.5}}}, "lengths must be numbers of items"),
