@@ -151,7 +151,7 @@ def test_reports_are_drawn_once_and_supports_come_out(tmp_path: Path) -> None:
 def test_partitions_follow_cells_and_halves_are_halves(tmp_path: Path) -> None:
     spec = world(tmp_path, 10)
     file = load_spec(spec)
-    assert n_partitions(10**6, file.plan, file.spec.runner) == 8
+    assert n_partitions(4 * 10**6, file.plan, file.spec.runner) == 8
     sampled = load_spec(write_spec(tmp_path, protocol="sampling")).plan
     assert n_partitions(10, sampled, file.spec.runner) == 2
     assert n_partitions(10**6, sampled, file.spec.runner) % 2 == 0
