@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -57,7 +58,8 @@ def test_results_of_earlier_versions_get_what_came_later(table: Table) -> None:
         before = [column for column in table.columns if not column.since]
         columns = ", ".join(f"{column.name} {column.type.value}" for column in before)
         connection.execute(f"CREATE TABLE {table.name} ({columns})")
-        fillers = {"VARCHAR": "x", "DOUBLE": 0.5, "BIGINT": 7, "BOOLEAN": True, "TIMESTAMP": datetime(2026, 1, 1)}
+        fillers: dict[str, Any] = {"VARCHAR": "x", "VARCHAR[]": ["x"], "DOUBLE": 0.5, "BIGINT": 7, "BOOLEAN": True}
+        fillers["TIMESTAMP"] = datetime(2026, 1, 1)
         marks = ", ".join("?" for _ in before)
         row = [fillers[column.type.value] for column in before]
         connection.execute(f"INSERT INTO {table.name} VALUES ({marks})", row)  # noqa: S608
