@@ -16,7 +16,7 @@ import numpy as np
 from bench.common import ROOT, Measure, publish
 from pldp.channels.krr import KRR
 from pldp.channels.randomness import Keystream
-from pldp.questions.items.allocation import RowWish, bounded_items
+from pldp.questions.items.allocation import RowDemand, bounded_items
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.mining import Search, frequent_sets, mine
 from pldp.questions.items.sampling import SetSampling
@@ -109,7 +109,7 @@ def _msnbc() -> list[Measure]:
     packing = time.process_time()
     truth = Columns.of_sets(offsets, items, CATEGORIES)
     packed = time.process_time() - packing
-    channels = bounded_items(RowWish((1.0,) * CATEGORIES, Fraction(CATEGORIES)))
+    channels = bounded_items(RowDemand((1.0,) * CATEGORIES, Fraction(CATEGORIES)))
     case = "MSNBC: "
     return [
         Measure(case + "users", truth.n_rows),

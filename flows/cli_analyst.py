@@ -74,11 +74,11 @@ def group(
         else:
             show_difference(out, attribute, values, minus, away, confidence)
         return
-    found = ask_group(home, release, attribute, values, confidence=confidence, population=population)
+    estimate = ask_group(home, release, attribute, values, confidence=confidence, population=population)
     if as_json:
-        print_json({"attribute": attribute, "values": sorted(set(values)), "confidence": confidence, **found})
+        print_json({"attribute": attribute, "values": sorted(set(values)), "confidence": confidence, **estimate})
     else:
-        show_group(out, attribute, values, found, confidence)
+        show_group(out, attribute, values, estimate, confidence)
 
 
 @app.command()

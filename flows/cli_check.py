@@ -23,8 +23,8 @@ def check(
     from pldp.tasks.check import check as look
     from pldp.tasks.specfile import load_spec
 
-    found = look(load_spec(spec, source))
-    for remark in found.remarks:
+    findings = look(load_spec(spec, source))
+    for remark in findings.remarks:
         out.print(remark, highlight=False, soft_wrap=True)
-    found.raise_problems(gates=True)
+    findings.raise_problems(gates=True)
     out.print(f"{spec}: a release would read this. Nothing was run.", highlight=False, soft_wrap=True)

@@ -32,17 +32,17 @@ def levels(
         edges = None if cuts is None else [float(cut) for cut in cuts.split(",")]
     except ValueError:
         raise typer.BadParameter(f"--cuts must be numbers with commas between (got {cuts!r})") from None
-    found = levels_of(home, release, of, edges, median=median)
+    scored = levels_of(home, release, of, edges, median=median)
     if as_json:
-        print_json({"sensitivity": found.as_spec(), "scores": found.rows.to_dicts()})
+        print_json({"sensitivity": scored.as_spec(), "scores": scored.rows.to_dicts()})
         return
-    table = Table(title=f"Scores of {found.release_id}, and the level of each", title_justify="left")
+    table = Table(title=f"Scores of {scored.release_id}, and the level of each", title_justify="left")
     table.add_column("item")
     for column in ("score", "± error", "level", "sure"):
         table.add_column(column, justify="right")
-    for row in found.rows.iter_rows(named=True):
+    for row in scored.rows.iter_rows(named=True):
         numbers = f"{row['score']:.3g}", f"{row['standard_error']:.2g}", str(row["level"]), f"{row['probability']:.0%}"
         table.add_row(row["item"], *numbers)
     out.print(table)
     out.print("For a spec of kind items:", highlight=False)
-    out.print(yaml.safe_dump({"sensitivity": found.as_spec()}, sort_keys=False), markup=False, highlight=False)
+    out.print(yaml.safe_dump({"sensitivity": scored.as_spec()}, sort_keys=False), markup=False, highlight=False)

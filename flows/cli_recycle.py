@@ -34,12 +34,12 @@ def recycle(
     except ValueError as error:
         raise typer.BadParameter(f"BUDGET {error} (got {budget!r})") from None
     with Home(home).locked(False):
-        found = make(home, release, wanted)
-    written = write_cleared(found, folder)
+        cleared = make(home, release, wanted)
+    written = write_cleared(cleared, folder)
     if as_json:
-        print_json({**found.statement, "histograms": found.histograms.to_dicts()})
+        print_json({**cleared.statement, "histograms": cleared.histograms.to_dicts()})
         return
-    for table in histogram_tables(found.histograms):
+    for table in histogram_tables(cleared.histograms):
         out.print(table)
     out.print(f"Every report behind these keeps ε = {float(wanted):g} or less.", highlight=False)
     out.print(f"Written   {', '.join(str(path) for path in written)}", highlight=False, soft_wrap=True)

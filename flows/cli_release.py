@@ -53,10 +53,10 @@ def release(
     """Perturb, estimate, validate and publish one release. The same spec, source and slot resume."""
     from pldp.flows.server import prepared, start_early
 
-    given = given_runner(runner, workers, memory)
+    runner_options = given_runner(runner, workers, memory)
     with err.status("Reading spec and source …"):
         start_early(home)
-        home = _prepare(home, spec, source, given)
+        home = _prepare(home, spec, source, runner_options)
     spec, source = spec.absolute(), source and source.absolute()
     with prepared(home):
         with err.status("Loading …"):
@@ -66,18 +66,18 @@ def release(
             from pldp.tasks.results import read_release
 
         with shown(err):
-            done = flow.release(spec, home, slot=slot, source=source, wait=wait, runner=given)
-    found = read_release(home, done.release_id)
+            done = flow.release(spec, home, slot=slot, source=source, wait=wait, runner=runner_options)
+    published = read_release(home, done.release_id)
     if as_json:
-        print_json(found.as_json())
+        print_json(published.as_json())
     else:
-        show_release(out, found, home, resumed=done.resumed)
+        show_release(out, published, home, resumed=done.resumed)
     if done.page_problem is not None:
         state = "Results are published" if done.status == "published" else "The refusal is recorded"
         message = f"{state}, but the page is not there. {done.page_problem}"
         say("Warning:", "bold yellow", message)
     if done.status == "refused":
-        raise GateFailed(f"Release {done.release_id} was refused: {found.failed_gates()}", Outcome.SPENT)
+        raise GateFailed(f"Release {done.release_id} was refused: {published.failed_gates()}", Outcome.SPENT)
 
 
 @app.command()

@@ -28,20 +28,20 @@ def validate(
     from pldp.tasks.results import read_release
     from pldp.tasks.validate import prove_again
 
-    found = read_release(home, release_id)
-    contents = compare_contents(Home(home), found.release_id)
-    again = [vars(verdict) for verdict in prove_again(Home(home), found.release_id)] if deep else []
+    published = read_release(home, release_id)
+    contents = compare_contents(Home(home), published.release_id)
+    again = [vars(verdict) for verdict in prove_again(Home(home), published.release_id)] if deep else []
     if as_json:
-        print_json([*found.validations.to_dicts(), *({**row, "again": True} for row in again)])
+        print_json([*published.validations.to_dicts(), *({**row, "again": True} for row in again)])
     else:
-        show_validations(out, found)
+        show_validations(out, published)
         show_contents(out, contents)
         if again:
             out.print(gates_table(again, "Proven again"))
     proven = [f"{row['gate']}, proven again" for row in again if not row["passed"]]
-    failed = [*([] if found.valid else [found.failed_gates()]), *proven, *contents.problems]
+    failed = [*([] if published.valid else [published.failed_gates()]), *proven, *contents.problems]
     if failed:
-        raise GateFailed(f"Release {found.release_id} fails: {'; '.join(failed)}", Outcome.NOTHING_CHANGED)
+        raise GateFailed(f"Release {published.release_id} fails: {'; '.join(failed)}", Outcome.NOTHING_CHANGED)
 
 
 @app.command()
@@ -50,11 +50,11 @@ def show(release_id: ReleaseArgument, home: HomeOption = DEFAULT_HOME, as_json: 
     from pldp.flows.render import show_release
     from pldp.tasks.results import read_release
 
-    found = read_release(home, release_id)
+    published = read_release(home, release_id)
     if as_json:
-        print_json(found.as_json())
+        print_json(published.as_json())
     else:
-        show_release(out, found, home)
+        show_release(out, published, home)
 
 
 @app.command()
@@ -74,10 +74,10 @@ def releases(home: HomeOption = DEFAULT_HOME, as_json: JsonOption = False) -> No
     from pldp.tasks.results import list_releases
     from pldp.tasks.vaults import vaults
 
-    found = list_releases(home)
+    listing = list_releases(home)
     if as_json:
-        print_json(found.to_dicts())
+        print_json(listing.to_dicts())
     else:
-        show_releases(out, found, home)
+        show_releases(out, listing, home)
         show_failures(out, read_failures(Home(home)))
         show_vaults(out, vaults(Home(home)))

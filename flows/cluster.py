@@ -130,10 +130,10 @@ class Cluster:
         needed = [self.run.folder / "plan.json", *(Path(seen.path) for seen in self.run.inputs if not seen.reports)]
         try:
             client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
-            found: dict[str, tuple[str, Path | None]] = client.run(look, needed)
+            versions: dict[str, tuple[str, Path | None]] = client.run(look, needed)
         except Exception:
             raise HomeError(f"{self.place} has no worker that answers", Outcome.RESUMABLE, field="runner") from None
-        for worker, (version, unseen) in found.items():
+        for worker, (version, unseen) in versions.items():
             if version != __version__ or unseen is not None:
                 rule = f"does not see {unseen}" if unseen else f"has pldp {version}, not {__version__}"
                 raise HomeError(

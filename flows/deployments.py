@@ -54,14 +54,14 @@ async def _run(served: Sequence[Served], server: OwnServer | str) -> None:
         await skip_missed(client, ids)
         await close_abandoned(client, ids, served[0].home)
     loop = asyncio.get_running_loop()
-    told = asyncio.Event()
+    stop = asyncio.Event()
     running = asyncio.create_task(runner.start())
     await asyncio.sleep(0)  # the runner installs a handler of its own in its first step; ours replaces it
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, stop.set)
     announcing = asyncio.create_task(_announce(dict(zip(ids, served, strict=True)), began, server))
     watching = asyncio.create_task(_watch(server))
-    stopping = asyncio.create_task(told.wait())
+    stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({running, stopping, watching, announcing}, return_when=asyncio.FIRST_COMPLETED)
         if announcing.done() and announcing.exception() is None:
@@ -108,10 +108,10 @@ async def _runs(
         state=FlowRunFilterState(type=FlowRunFilterStateType(any_=list(states))),
         expected_start_time=FlowRunFilterExpectedStartTime(after_=after) if after is not None else None,
     )
-    found: list[FlowRun] = []
-    while page := await client.read_flow_runs(flow_run_filter=wanted, limit=_PAGE, offset=len(found)):
-        found += page
-    return found
+    runs: list[FlowRun] = []
+    while page := await client.read_flow_runs(flow_run_filter=wanted, limit=_PAGE, offset=len(runs)):
+        runs += page
+    return runs
 
 
 async def skip_missed(client: PrefectClient, ids: Sequence[UUID]) -> int:
@@ -191,12 +191,12 @@ def _say_served(one: Served, first: datetime) -> None:
 
 async def first_slots(client: PrefectClient, ids: Sequence[UUID], began: datetime) -> dict[UUID, datetime]:
     """Of every deployment that has a run planned since we began to serve, or a late one left, the earliest."""
-    found: dict[UUID, datetime] = {}
+    slots: dict[UUID, datetime] = {}
     # In any state: a run of a cron of every minute may have started already.
     for run in await _runs(client, ids, list(StateType), after=began - grace()):
         slot, key, state = run.expected_start_time, run.deployment_id, run.state and run.state.type
         if slot is None or key is None or not run.auto_scheduled or state == StateType.CANCELLED:
             continue
         if slot >= began or state in (StateType.SCHEDULED, *_UNDER_WAY):
-            found[key] = min(slot, found.get(key, slot))
-    return found
+            slots[key] = min(slot, slots.get(key, slot))
+    return slots

@@ -66,9 +66,9 @@ def evaluate(
 ) -> Evaluated:
     load_spec(spec_path, source, evaluation=True).refuse_evaluation()
     Home(home).prepare()
-    given = None if source is None else str(source)
+    source_path = None if source is None else str(source)
     with orchestrated(home):
-        return evaluate_flow(str(spec_path), str(home), repeat, seed, keep_levels, given)
+        return evaluate_flow(str(spec_path), str(home), repeat, seed, keep_levels, source_path)
 
 
 @flow(name="evaluate", task_runner=threads(), persist_result=False, validate_parameters=False)

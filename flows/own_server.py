@@ -74,7 +74,7 @@ class OwnServer:
         return Path(os.environ.get("PREFECT_HOME") or self.folder).expanduser() / "prefect.db"
 
     def _start(self, scheduling: bool) -> subprocess.Popen[bytes]:
-        own = {
+        settings = {
             "PREFECT_SERVER_API_AUTH_STRING": self.password,
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "PREFECT_SERVER_LOGGING_LEVEL": "WARNING",
@@ -82,7 +82,7 @@ class OwnServer:
             "PREFECT_API_URL": self.url,
         }
         if scheduling:
-            own["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = f"sqlite+aiosqlite:///{self._database(True)}"
+            settings["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = f"sqlite+aiosqlite:///{self._database(True)}"
         inherited = {name: value for name, value in os.environ.items() if name != "PREFECT_SERVER_API_BASE_PATH"}
         number = self._socket.fileno()
         command = [sys.executable, "-P", "-m", "uvicorn", "--factory", "pldp.flows.server_app:create_app"]
@@ -90,7 +90,7 @@ class OwnServer:
         with self.log.open("wb") as handle:
             return subprocess.Popen(  # noqa: S603 — this interpreter, and a number
                 command,
-                env=inherited | ({} if scheduling else _ONE_RUN) | own,
+                env=inherited | ({} if scheduling else _ONE_RUN) | settings,
                 cwd=self.folder,  # Prefect reads settings from files of the working folder
                 pass_fds=(number,),
                 stdin=subprocess.DEVNULL,

@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from pldp.tasks.contents import Comparison
 
 
-def show_release(out: Console, found: PublishedRelease, home: Path, *, resumed: bool = False) -> None:
-    row = found.releases.to_dicts()[0]
+def show_release(out: Console, published: PublishedRelease, home: Path, *, resumed: bool = False) -> None:
+    row = published.releases.to_dicts()[0]
     state = "is there already; nothing was drawn" if resumed else row["status"]
     when = f"{row['created_at']:%Y-%m-%d %H:%M} UTC"
-    out.print(styled(found.release_id, "bold"), f"{state} — {row['n_users']:,} users, {when}")
-    for table in _tables(found):
+    out.print(styled(published.release_id, "bold"), f"{state} — {row['n_users']:,} users, {when}")
+    for table in _tables(published):
         out.print(table)
-    show_validations(out, found)
+    show_validations(out, published)
     places = Home(home)
-    if found.statement and "model" in found.statement:
-        out.print(f"Model     {found.statement['model']}", highlight=False, soft_wrap=True)
+    if published.statement and "model" in published.statement:
+        out.print(f"Model     {published.statement['model']}", highlight=False, soft_wrap=True)
     out.print(f"Results   {places.results}   (DuckDB; start with the views latest_*)", highlight=False, soft_wrap=True)
-    page = places.pages / f"{found.release_id}.html"
+    page = places.pages / f"{published.release_id}.html"
     if page.exists():
         out.print(f"Page      {page}", highlight=False, soft_wrap=True)
-    out.print(f"Statement {places.releases / found.release_id / 'privacy.json'}", highlight=False, soft_wrap=True)
-    out.print(f"Reports   {places.reports / found.release_id}", highlight=False, soft_wrap=True)
+    out.print(f"Statement {places.releases / published.release_id / 'privacy.json'}", highlight=False, soft_wrap=True)
+    out.print(f"Reports   {places.reports / published.release_id}", highlight=False, soft_wrap=True)
 
 
 SHOWN = {
@@ -54,10 +54,10 @@ SHOWN = {
 """Tables that have a look of their own here, or too many rows for a terminal."""
 
 
-def _tables(found: PublishedRelease) -> Iterator[Table]:
+def _tables(published: PublishedRelease) -> Iterator[Table]:
     """What a release has, whatever its kind."""
-    tables = {name: rows for name, rows in found.tables.items() if not rows.is_empty()}
-    yield from histogram_tables(found.tables["histograms"])
+    tables = {name: rows for name, rows in published.tables.items() if not rows.is_empty()}
+    yield from histogram_tables(published.tables["histograms"])
     if "means" in tables:
         yield means_table(tables["means"])
     if "quantiles" in tables:
@@ -65,7 +65,7 @@ def _tables(found: PublishedRelease) -> Iterator[Table]:
     if "level_shares" in tables:
         yield shares_table(tables["level_shares"])
     if "itemsets" in tables:
-        yield from itemset_tables(tables["itemsets"], found.tables["rules"])
+        yield from itemset_tables(tables["itemsets"], published.tables["rules"])
     if "aggregates" in tables:
         yield from totals_tables(tables["aggregates"])
     for name in sorted(tables.keys() - SHOWN):  # of a kind that has no look of its own
@@ -83,9 +83,9 @@ def show_evaluation(out: Console, done: Evaluated, show_study: Callable[[Console
     out.print(f"Kept in {done.folder / 'evaluation.duckdb'} (0700)", highlight=False, soft_wrap=True)
 
 
-def show_validations(out: Console, found: PublishedRelease) -> None:
-    out.print(gates_table(found.validations.to_dicts()))
-    if not found.plan_matches:
+def show_validations(out: Console, published: PublishedRelease) -> None:
+    out.print(gates_table(published.validations.to_dicts()))
+    if not published.plan_matches:
         out.print(styled("The stored plan does not have the published hash.", "bold red"))
 
 
@@ -115,21 +115,21 @@ def gates_table(rows: list[dict[str, Any]], title: str = "Gates") -> Table:
     return table
 
 
-def show_releases(out: Console, found: pl.DataFrame, home: Path) -> None:
-    if found.is_empty():
+def show_releases(out: Console, listing: pl.DataFrame, home: Path) -> None:
+    if listing.is_empty():
         out.print(f"No releases in {home} yet.", highlight=False, soft_wrap=True)
         return
     table = Table()
     table.add_column("release", no_wrap=True)
     for column in ("status", "created", "users", "spent"):
         table.add_column(column)
-    for row in found.iter_rows(named=True):
+    for row in listing.iter_rows(named=True):
         unit = "" if row["unit"] in {None, "user"} else f" of one {row['unit']}"
         spent = "?" if row["spent"] is None else f"ε = {row['spent']:g}{unit}"
         created = f"{row['created_at']:%Y-%m-%d %H:%M}"
         table.add_row(row["release_id"], row["status"], created, _people(row["n_users"]), spent)
     out.print(table)
-    known = found.with_columns(pl.col("unit").fill_null("user"))
+    known = listing.with_columns(pl.col("unit").fill_null("user"))
     for (name, unit), rows in known.group_by("name", "unit", maintain_order=True):  # units are never added
         total = rows["spent"].sum()
         if rows.height > 1:

@@ -121,11 +121,11 @@ def _results(client: Client, futures: Sequence[Future], name: str) -> list[Any]:
     """In the calls' order; each is fetched as soon as it is there."""
     from distributed import wait
 
-    found: dict[Future, Any] = {}
+    results: dict[Future, Any] = {}
     seen = time.monotonic()
     report(name, 0, len(futures))
-    while len(found) < len(futures):
-        waiting = [future for future in futures if future not in found]
+    while len(results) < len(futures):
+        waiting = [future for future in futures if future not in results]
         try:
             wait(waiting, timeout=_POLL_SECONDS, return_when="FIRST_COMPLETED")
         except TimeoutError:
@@ -133,6 +133,6 @@ def _results(client: Client, futures: Sequence[Future], name: str) -> list[Any]:
                 seen = time.monotonic()
             elif time.monotonic() - seen > clusters.PATIENCE_SECONDS:
                 raise stage_failed(name, f"no worker for {clusters.PATIENCE_SECONDS} seconds") from None
-        found |= {future: future.result() for future in waiting if future.done()}
-        report(name, len(found), len(futures))
-    return [found[future] for future in futures]
+        results |= {future: future.result() for future in waiting if future.done()}
+        report(name, len(results), len(futures))
+    return [results[future] for future in futures]

@@ -50,9 +50,9 @@ def is_missed(due: datetime, now: datetime) -> bool:
 
 def report_failure(flow: Any, flow_run: FlowRun, state: State[Any]) -> None:
     """For a run that failed, crashed or was stopped. Prefect logs what a hook raises and goes on."""
-    given = flow_run.parameters
-    home, spec = Path(given["home"]), Path(given["spec_path"])
-    slot = given.get("slot") or slot_of(flow_run.expected_start_time or datetime.now(UTC))
+    parameters = flow_run.parameters
+    home, spec = Path(parameters["home"]), Path(parameters["spec_path"])
+    slot = parameters.get("slot") or slot_of(flow_run.expected_start_time or datetime.now(UTC))
     data: Any = state.data  # the exception, or a record around it
     error, message = describe(getattr(data, "result", data))
     if state.is_crashed() and (cause := _load_error(flow_run)):
@@ -111,8 +111,8 @@ def _load_error(flow_run: FlowRun) -> str | None:
     except Exception as error:
         say(f"The log of run {flow_run.name} cannot be read ({type(error).__name__}).")
         return None
-    found = [log.message for log in logs if log.message.startswith(_NOT_LOADED)]
-    return found[0].strip().splitlines()[-1] if found else None
+    messages = [log.message for log in logs if log.message.startswith(_NOT_LOADED)]
+    return messages[0].strip().splitlines()[-1] if messages else None
 
 
 def _run() -> FlowRun | None:

@@ -36,7 +36,7 @@ class Served:
 
 def served(specs: Sequence[Path], home: Path) -> tuple[Served, ...]:
     """What there is to serve; a spec that cannot be scheduled stops everything before anything starts."""
-    found = []
+    schedules = []
     for path in specs:
         spec = load_spec(path).spec
         if spec.schedule is None:
@@ -47,8 +47,8 @@ def served(specs: Sequence[Path], home: Path) -> tuple[Served, ...]:
                 field="schedule",
                 remedy="Add it, or run `pldp release` by hand.",
             )
-        found.append(Served(spec.name, path.resolve(), home.resolve(), spec.schedule))
-    twice = [name for name, times in Counter(one.name for one in found).items() if times > 1]
+        schedules.append(Served(spec.name, path.resolve(), home.resolve(), spec.schedule))
+    twice = [name for name, times in Counter(one.name for one in schedules).items() if times > 1]
     if twice:
         raise SpecError(
             "must differ between the specs of one home",
@@ -56,7 +56,7 @@ def served(specs: Sequence[Path], home: Path) -> tuple[Served, ...]:
             field="name",
             value=f"{quoted(twice[0])} more than once",
         )
-    return tuple(found)
+    return tuple(schedules)
 
 
 def serve(
@@ -68,7 +68,7 @@ def serve(
     grace_minutes: float | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM. A server of our own stops with us; one that was there stays."""
-    found = served(specs, home)
+    schedules = served(specs, home)
     prepared = Home(home.resolve()).prepare()
     if on_failure is not None:
         os.environ[COMMAND] = on_failure
@@ -82,7 +82,7 @@ def serve(
             failures = read_failures(prepared)
             if failures:
                 say(f"{len(failures)} runs failed earlier, the last at {failures[-1].at}: see {prepared.failures}.")
-            run_schedules(found, server)
+            run_schedules(schedules, server)
     except KeyboardInterrupt:
         pass
     finally:

@@ -56,14 +56,14 @@ class Table(RichTable):
         """From the width of its longest word, or of what must not be folded, to that of its longest cell."""
         least = most = 1
         for cell in (column.header, *column.cells):
-            found = Measurement.get(console, options, cell)
-            minimum = found.minimum
+            measurement = Measurement.get(console, options, cell)
+            minimum = measurement.minimum
             if column.no_wrap:
-                minimum = found.maximum
+                minimum = measurement.maximum
             elif column.justify != "right" and isinstance(cell, str | Text):
                 words = re.split(r"\s+", str(cell))
                 minimum = max(len(word) if re.search(r"\d", word) else min(len(word), _FOLDED) for word in words)
-            least, most = max(least, minimum), max(most, found.maximum)
+            least, most = max(least, minimum), max(most, measurement.maximum)
         return Measurement(least, most)
 
     def _widths(self, natural: list[int], least: list[int], room: int) -> list[int]:

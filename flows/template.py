@@ -48,13 +48,13 @@ def cache_folder() -> Path | None:
 def template_name() -> str | None:
     """Which template fits the Prefect that is installed: its version, and its migrations' content."""
     try:
-        number, found = version("prefect"), find_spec("prefect")
+        number, package = version("prefect"), find_spec("prefect")
     except (PackageNotFoundError, ValueError):
         return None
-    if found is None or found.origin is None:
+    if package is None or package.origin is None:
         return None
     digest = hashlib.sha256()
-    scripts = Path(found.origin).parent / "server" / "database" / "_migrations" / "versions" / "sqlite"
+    scripts = Path(package.origin).parent / "server" / "database" / "_migrations" / "versions" / "sqlite"
     for script in sorted(scripts.glob("*.py")):
         digest.update(script.name.encode() + b"\0" + script.read_bytes())
     return f"prefect-{number}-{digest.hexdigest()[:16]}.db"

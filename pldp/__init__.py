@@ -26,8 +26,8 @@ def without_pipeline(missing: ModuleNotFoundError) -> ModuleNotFoundError:
     """The error for whoever installed the client alone, and asks for more."""
     if missing.name is None or missing.name.partition(".")[0] == "pldp":
         return missing  # a part of ours is not there: no library mends that
-    told = f"needs {missing.name}, which comes with the pipeline: pip install 'pldp[pipeline]'. Nothing was run."
-    return ModuleNotFoundError(told, name=missing.name)
+    message = f"needs {missing.name}, which comes with the pipeline: pip install 'pldp[pipeline]'. Nothing was run."
+    return ModuleNotFoundError(message, name=missing.name)
 
 
 def __getattr__(name: str) -> Any:

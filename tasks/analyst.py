@@ -180,7 +180,7 @@ def _group_levels(levels: Sequence[Mapping[str, Any]]) -> GroupLevels | None:
     return GroupLevels(
         n=np.array([level["n"] for level in levels]),
         frequency=frequency,
-        own=member,
+        held=member,
         other=other,
         slope=slope,
         base=base,
@@ -213,13 +213,13 @@ def _refuse_writing(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 def _types(connection: duckdb.DuckDBPyConnection, sql: str) -> list[duckdb.StatementType | None]:
     """None is a statement that Python's DuckDB has no name for."""
 
-    def known(found: duckdb.Statement) -> duckdb.StatementType | None:
+    def known(parsed: duckdb.Statement) -> duckdb.StatementType | None:
         try:
-            return found.type
+            return parsed.type
         except ValueError:
             return None
 
-    return [known(found) for found in connection.extract_statements(sql)]
+    return [known(parsed) for parsed in connection.extract_statements(sql)]
 
 
 def fetch(

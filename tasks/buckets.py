@@ -97,15 +97,15 @@ def settle_all(
         return list(pool.map(lambda i: settle(run, tables, records, layout, i, roll), range(layout.buckets)))
 
 
-def bring_together(run: Run, found: Sequence[Together]) -> Together:
+def bring_together(run: Run, parts: Sequence[Together]) -> Together:
     """All buckets, once their partitions are written; what is left of pieces goes."""
     shutil.rmtree(pieces_of(run))
-    by_table = zip(*(one.seen for one in found), strict=True)
+    by_table = zip(*(one.seen for one in parts), strict=True)
     seen = tuple(reduce(Seen.__add__, each) for each in by_table)
     strangers: Counter[str] = Counter()
-    for one in found:
+    for one in parts:
         strangers.update(one.strangers)
-    return Together(sum(one.n_users for one in found), seen, +strangers)
+    return Together(sum(one.n_users for one in parts), seen, +strangers)
 
 
 def users_in(run: Run, records: RecordTypes, layout: Layout) -> int:
@@ -134,8 +134,8 @@ def settle(
     settled = [table.settle(bucket) for table in tables]
     if not any(seen.problems for _, seen in settled):
         whole = pa.table({name: column for columns, _ in settled for name, column in columns.items()})
-        for i, own in enumerate(layout.slices(bucket.n_users)):
-            cut = whole.slice(own.start, own.stop - own.start)
+        for i, partition in enumerate(layout.slices(bucket.n_users)):
+            cut = whole.slice(partition.start, partition.stop - partition.start)
             write_partition(run.partition_file(number * layout.cuts + i), cut.to_batches(), whole.schema)
     for name in () if keep else records:
         delete_piece(pieces / name, number)
@@ -169,10 +169,10 @@ def _of_the_roll(bucket: Bucket, roll: str) -> Bucket:
     takes_part = np.zeros(bucket.n_users, dtype=bool)
     takes_part[bucket.users[roll]] = True
     places = np.cumsum(takes_part) - 1
-    own = {name: takes_part[users] for name, users in bucket.users.items()}
+    listed = {name: takes_part[users] for name, users in bucket.users.items()}
     return Bucket(
-        {name: rows[own[name]] for name, rows in bucket.rows.items()},
-        {name: places[users[own[name]]] for name, users in bucket.users.items()},
+        {name: rows[listed[name]] for name, rows in bucket.rows.items()},
+        {name: places[users[listed[name]]] for name, users in bucket.users.items()},
         int(takes_part.sum()),
-        {name: int(len(kept) - kept.sum()) for name, kept in own.items()},
+        {name: int(len(kept) - kept.sum()) for name, kept in listed.items()},
     )

@@ -222,9 +222,9 @@ def draw_strip(strip: Strip) -> Markup:
     at, beyond = scale(strip.at), not strip.bounds[0] <= strip.at <= strip.bounds[1]
     fill = PALETTE[0] if strip.reliable else "none"
     if beyond:  # the estimate lies outside: an arrow says where
-        way = -5.0 if strip.at < strip.bounds[0] else 5.0
+        tip = -5.0 if strip.at < strip.bounds[0] else 5.0
         sheet.put(
-            "path", d=f"M{at + way:.1f},11L{at:.1f},7L{at:.1f},15Z", fill=fill, stroke=PALETTE[0], stroke_width=1.2
+            "path", d=f"M{at + tip:.1f},11L{at:.1f},7L{at:.1f},15Z", fill=fill, stroke=PALETTE[0], stroke_width=1.2
         )
     else:
         sheet.put("circle", cx=at, cy=11.0, r=3.6, fill=fill, stroke=PALETTE[0], stroke_width=1.4)

@@ -29,73 +29,73 @@ from pldp.tasks.specfile import SpecFile
 
 def check(file: SpecFile) -> Checked:
     """Look at every file that a release of this spec would read."""
-    found = Checked()
+    findings = Checked()
     if file.spec.source.inbox is not None and file.spec.source.inbox == file.spec.source.reports:
-        found.remarks.append(f"{file.source}: a collector's inbox; a release closes it and reads what came in.")
-        return found
+        findings.remarks.append(f"{file.source}: a collector's inbox; a release closes it and reads what came in.")
+        return findings
     if file.spec.source.reports is not None:
-        _check_reports(file, found)
-        return found
+        _check_reports(file, findings)
+        return findings
     for table in described(file):
         if isinstance(table, People):
-            check_people(table, found)
+            check_people(table, findings)
         else:
-            check_holdings(table, found)
-    return found
+            check_holdings(table, findings)
+    return findings
 
 
-def _check_reports(file: SpecFile, found: Checked) -> None:
+def _check_reports(file: SpecFile, findings: Checked) -> None:
     try:
         sent = sent_of(file)
     except SourceError as error:
-        found.problems += error.problems
+        findings.problems += error.problems
     except OSError as error:
         remedy = "Correct source.reports in the spec, or give --source."
-        found.refuse(f"cannot be read ({error.strerror})", file=file.source, remedy=remedy)
+        findings.refuse(f"cannot be read ({error.strerror})", file=file.source, remedy=remedy)
     else:
         n_files = sum(map(len, sent.files))
-        found.remarks.append(f"{file.source}: reports of {sent.n_users:,} users in {n_files:,} files.")
-        found.remarks += [one.sentence for one in sent.set_aside]
+        findings.remarks.append(f"{file.source}: reports of {sent.n_users:,} users in {n_files:,} files.")
+        findings.remarks += [one.sentence for one in sent.set_aside]
         share, most = share_of(sent.set_aside, sum(sent.sizes)), file.spec.source.max_left_out
         if share > most:
             rule = (
                 f"{float(share):.3g} of what clients sent would be set aside, more than the share source.max_left_out "
                 f"allows ({float(most):g}): the gate set_aside would refuse the release"
             )
-            found.gates.append(Problem.at(rule, file=file.source))
+            findings.gates.append(Problem.at(rule, file=file.source))
 
 
-def check_holdings(held: Holdings, found: Checked) -> None:
+def check_holdings(held: Holdings, findings: Checked) -> None:
     """Look at a table of people's items, and at the table of users if there is one."""
     default = held.choices.levels[held.choices.default]
     for rows in held.dealt:
-        seen = _seen(rows, found)
+        seen = _seen(rows, findings)
         if seen is None:
             continue
         records, total, with_user, unknown, no_count, *unstated = seen
-        account(rows.file, records, total, with_user, rows.most_left_out, found)
+        account(rows.file, records, total, with_user, rows.most_left_out, findings)
         if unknown and held.undeclared is not None:
             rule = f"{unknown:,} {'cell' if unknown == 1 else 'cells'}: {held.undeclared}"
-            found.refuse(rule, file=rows.file.name, column=rows.item)
+            findings.refuse(rule, file=rows.file.name, column=rows.item)
         if no_count and rows.count is not None:
             rule = f"{no_count:,} cells are no whole number from 0 to {MOST:,}"
-            found.refuse(rule, file=rows.file.name, column=rows.count)
-        remark_unstated([rows.choice] if rows.choice else [], unstated, default, found)
+            findings.refuse(rule, file=rows.file.name, column=rows.count)
+        remark_unstated([rows.choice] if rows.choice else [], unstated, default, findings)
 
 
-def _seen(rows: FileRows, found: Checked) -> list[int] | None:
+def _seen(rows: FileRows, findings: Checked) -> list[int] | None:
     """Records, rows, rows with a user, and of these: items that are not declared, counts that are none, choices that
     are empty or not declared. None where the file cannot be read."""
-    missing = columns_there(rows.file, rows.columns, found)
+    missing = columns_there(rows.file, rows.columns, findings)
     if missing is None:
         return None
     user, item, count, choice = (None if name in missing else name for name in rows.columns)
     there = replace(rows, user=user, item=item, count=count, choice=choice)
-    records = records_of(rows.file, there.columns, found)
+    records = records_of(rows.file, there.columns, findings)
     if records is None:
         return None
     with connect_memory() as database:
-        row = counted(rows.file, lambda: _counts(there, database), found)
+        row = counted(rows.file, lambda: _counts(there, database), findings)
     return None if row is None else [records, *row]
 
 
@@ -105,5 +105,5 @@ def _counts(rows: FileRows, database: duckdb.DuckDBPyConnection) -> Sequence[int
     met = [named & state for state in states]
     looked = rows.raw(database).select(named.alias("named"), *(one.alias(f"met_{i}") for i, one in enumerate(met)))
     counts = [Function("count_if", column(name)) for name in looked.columns]
-    found = looked.aggregate([Function("count"), *counts]).fetchall()[0]
-    return [int(n or 0) for n in found]  # of no row count_if is null
+    totals = looked.aggregate([Function("count"), *counts]).fetchall()[0]
+    return [int(n or 0) for n in totals]  # of no row count_if is null

@@ -32,63 +32,63 @@ class Checked:
             raise SourceError.of(problems, Outcome.NOTHING_RUN)
 
 
-def columns_there(file: Source, columns: Iterable[str | None], found: Checked) -> set[str] | None:
+def columns_there(file: Source, columns: Iterable[str | None], findings: Checked) -> set[str] | None:
     """The columns that the file should have and has not; None where it cannot be read at all."""
     named = [column for column in columns if column is not None]
     problem = file.problem()
     if problem is not None:
-        found.problems.append(problem)
+        findings.problems.append(problem)
         return None
     try:
         known = file.columns()
     except SourceError as error:
-        found.problems += error.problems
+        findings.problems += error.problems
         return None
     missing = dict.fromkeys(column for column in named if column not in known)
     for column in missing:
-        found.refuse(f"there is no column {column!r}, which the spec names", file=file.name)
+        findings.refuse(f"there is no column {column!r}, which the spec names", file=file.name)
     if missing:
         for rule in file.header(known, set(named)):
-            found.refuse(rule, file=file.name)
+            findings.refuse(rule, file=file.name)
     return set(missing)
 
 
-def records_of(file: Source, named: Iterable[str | None], found: Checked) -> int | None:
+def records_of(file: Source, named: Iterable[str | None], findings: Checked) -> int | None:
     """How many records the file has, by its bytes; None where the database would lose some, or cannot read it."""
     try:
         return file.count_with(named)
     except SourceError as error:
-        found.problems += error.problems
+        findings.problems += error.problems
         return None
 
 
-def counted(file: Source, look: Callable[[], Sequence[int]], found: Checked) -> list[int] | None:
+def counted(file: Source, look: Callable[[], Sequence[int]], findings: Checked) -> list[int] | None:
     """The counts that `look` has; None where the file cannot be read to its end."""
     try:
         return [int(cell) for cell in look()]
     except duckdb.Error:  # whose message quotes rows
-        found.problems += file.unreadable().problems
+        findings.problems += file.unreadable().problems
         return None
 
 
-def account(file: Source, records: int, rows: int, users: int, most: Fraction, found: Checked) -> None:
+def account(file: Source, records: int, rows: int, users: int, most: Fraction, findings: Checked) -> None:
     """Tell how many of a file's records are left out, and refuse too many."""
     nameless = rows - users
     left = records - rows + nameless
     if rows == nameless:
-        found.refuse("no readable row with a user", file=file.name, remedy="Check source and its columns.")
+        findings.refuse("no readable row with a user", file=file.name, remedy="Check source and its columns.")
     elif left > most * records:
-        found.refuse(
+        findings.refuse(
             f"{left:,} of {records:,} rows would be left out ({records - rows:,} of too few or too many cells, "
             f"{nameless:,} without a user id), more than the share source.max_left_out allows ({float(most):g})",
             file=file.name,
         )
-    found.remarks.append(f"{file.name}: {records:,} rows, {left:,} left out.")
+    findings.remarks.append(f"{file.name}: {records:,} rows, {left:,} left out.")
 
 
-def remark_unstated(columns: Sequence[str], cells: Sequence[int], default: str, found: Checked) -> None:
+def remark_unstated(columns: Sequence[str], cells: Sequence[int], default: str, findings: Checked) -> None:
     """Tell how many choices are empty or not declared, two counts a column."""
     for column, empty, unknown in zip(columns, cells[::2], cells[1::2], strict=False):
         for n, state in ((empty, "hold nothing"), (unknown, "hold what the spec does not declare")):
             if n:
-                found.remarks.append(f"column {column}: {n:,} cells {state}, and count as {default}.")
+                findings.remarks.append(f"column {column}: {n:,} cells {state}, and count as {default}.")

@@ -23,9 +23,9 @@ ingest, which comes before anything is spent, looks at all."""
 _SLICE, _WHOLE = "hashed", "whole"
 
 
-def check_people(people: People, found: Checked) -> None:
+def check_people(people: People, findings: Checked) -> None:
     """Look at every cell once; at places only where there is something to tell."""
-    missing = columns_there(people.file, people.columns, found)
+    missing = columns_there(people.file, people.columns, findings)
     if missing is None:
         return
     if people.user in missing:  # without the column of users their cells can be looked at all the same
@@ -33,7 +33,7 @@ def check_people(people: People, found: Checked) -> None:
     first = len(people.cells) + len(people.weights)
     cells = [i for i, cell in enumerate(people.cells) if cell.column not in missing]
     choices = [first + i for i, cell in enumerate(people.choices) if cell.column not in missing]
-    records = records_of(people.file, [people.user, *(people.read[i].column for i in (*cells, *choices))], found)
+    records = records_of(people.file, [people.user, *(people.read[i].column for i in (*cells, *choices))], findings)
     if records is None:
         return
     slices = -(-records // _COMPARED) or 1
@@ -41,21 +41,21 @@ def check_people(people: People, found: Checked) -> None:
     reasons = [(unstated(column(f"cell_{i}"), column(f"raw_{i}")), why) for i in choices for why in (EMPTY, UNDECLARED)]
     conditions = [column(USER).isnotnull() & (placed == Constant(why)) for placed, why in (*faults, *reasons)]
     with connect_memory() as database:
-        rows = counted(people.file, lambda: _counts(people, database, (*cells, *choices), conditions, slices), found)
+        rows = counted(people.file, lambda: _counts(people, database, (*cells, *choices), conditions, slices), findings)
         if rows is None:
             return
         firsts: Sequence[int | None] = ()
         if any(rows[4 : 4 + len(faults)]):
             firsts = _firsts(people, database, cells, conditions[: len(faults)])
     total, users, compared, different, *counts = rows
-    account(people.file, records, total, users, people.most_left_out, found)
+    account(people.file, records, total, users, people.most_left_out, findings)
     if people.user is not None and different < compared:
         many = f"{'at least ' if slices > 1 else ''}{compared - different:,}"
         rule = f"a user id stands in more than one row ({many} rows too many)"
-        found.refuse(rule, file=people.file.name, column=people.user, remedy="Keep one row per user.")
+        findings.refuse(rule, file=people.file.name, column=people.user, remedy="Keep one row per user.")
     for at, i in enumerate(cells):
-        _tell(people, i, counts[2 * at : 2 * at + 2], firsts[2 * at : 2 * at + 2], found)
-    remark_unstated([people.read[i].column for i in choices], counts[len(faults) :], people.unstated, found)
+        _tell(people, i, counts[2 * at : 2 * at + 2], firsts[2 * at : 2 * at + 2], findings)
+    remark_unstated([people.read[i].column for i in choices], counts[len(faults) :], people.unstated, findings)
 
 
 def _counts(
@@ -89,7 +89,7 @@ def _firsts(
     return [None if row is None else int(row) for row in placed.aggregate(first).fetchall()[0]]
 
 
-def _tell(people: People, i: int, counts: Sequence[int], firsts: Sequence[int | None], found: Checked) -> None:
+def _tell(people: People, i: int, counts: Sequence[int], firsts: Sequence[int | None], findings: Checked) -> None:
     """What is wrong with the cells of a column: nothing or no number in them, and values that are not declared."""
     cell = people.read[i]
     plain = isinstance(cell.rule, Declared)
@@ -98,12 +98,12 @@ def _tell(people: People, i: int, counts: Sequence[int], firsts: Sequence[int | 
         hint = f"`missing: <{'one of values' if plain else 'a number within bounds'}>` to attribute {cell.name}"
         rule = f"{_cells(missing, 'nothing' if plain else 'no number')}, and no missing value is declared"
         file, row = people.file.place(firsts[0] or 0)
-        found.refuse(rule, file=file, row=row, column=cell.column, remedy=f"Add {hint}.")
+        findings.refuse(rule, file=file, row=row, column=cell.column, remedy=f"Add {hint}.")
     if other:
         rule = _cells(other, "a value that is not declared")
         remedy = f"Add it to values, or add `other: <one of values>` to attribute {cell.name}."
         file, row = people.file.place(firsts[1] or 0)
-        found.refuse(rule, file=file, row=row, column=cell.column, remedy=remedy)
+        findings.refuse(rule, file=file, row=row, column=cell.column, remedy=remedy)
 
 
 def _cells(n: int, what: str) -> str:

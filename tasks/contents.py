@@ -45,9 +45,9 @@ def release_hash(connection: duckdb.DuckDBPyConnection, release_id: str) -> str:
     """
     lines = []
     for table in stored_tables(connection):
-        found = rows_of(connection, table, release_id)
-        for row in found.fetchall():
-            cells = {name: _exact(cell) for name, cell in zip(found.columns, row, strict=True) if cell is not None}
+        rows = rows_of(connection, table, release_id)
+        for row in rows.fetchall():
+            cells = {name: _exact(cell) for name, cell in zip(rows.columns, row, strict=True) if cell is not None}
             lines.append(json.dumps([table, cells], sort_keys=True, ensure_ascii=False))
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
@@ -148,12 +148,12 @@ def _changed(folder: Path, record: dict[str, Any], place: str) -> list[str]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text())
+        content = json.loads(path.read_text())
     except OSError:
         return None
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _listed(home: Home) -> list[dict[str, Any]]:

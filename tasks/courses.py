@@ -34,10 +34,10 @@ def draw_lines(chart: Lines) -> Markup:
 
     for number, series in enumerate(chart.series):
         colour = PALETTE[series.place % len(PALETTE)]
-        own = [point for point in chart.points if point.series == number]
-        path = "L".join(f"{x(point.row, number):.1f},{y(point.value):.1f}" for point in own)
+        points = [point for point in chart.points if point.series == number]
+        path = "L".join(f"{x(point.row, number):.1f},{y(point.value):.1f}" for point in points)
         sheet.put("path", d=f"M{path}", fill="none", stroke=colour, stroke_width=1.2, stroke_opacity="0.65")
-        for point in own:
+        for point in points:
             at = x(point.row, number)
             sheet.line(at, y(point.low), at, y(point.high), stroke=colour, stroke_width=1.4)
             hint = f"{series.name}, {chart.releases[point.row]}: {point.figure}"

@@ -85,9 +85,9 @@ def replacing(folder: Path, names: Sequence[str], what: str) -> Iterator[Path]:
 def read_tables(home: Path, wanted: str) -> tuple[str, dict[str, pl.DataFrame]]:
     """A release's id and its rows of every published table, empty ones too: a refused release has few."""
     with reading(home) as connection:
-        found = fetch(connection, statement("85_analyst_release"), {"wanted": wanted}).rows
-        if not found:
+        releases = fetch(connection, statement("85_analyst_release"), {"wanted": wanted}).rows
+        if not releases:
             raise no_release(home, wanted)
-        release_id = str(found[0][0])
+        release_id = str(releases[0][0])
         tables = read_rows(connection, release_id)
     return release_id, tables

@@ -103,16 +103,16 @@ class Home:
                 commit(since, str(len(spends)).encode())
             if not commit(path, made):
                 since.unlink(missing_ok=True)
-        found = path.read_bytes()
-        if len(found) != _KEY_BYTES:
+        key = path.read_bytes()
+        if len(key) != _KEY_BYTES:
             raise HomeError(
                 f"must have {_KEY_BYTES} bytes",
                 Outcome.NOTHING_RUN,
                 file=path,
-                value=str(len(found)),
+                value=str(len(key)),
                 remedy="Restore it from your backup.",
             )
-        return found
+        return key
 
     def fingerprint(self) -> str:
         """What names the home's key in the ledger, and tells nothing about it."""
@@ -129,16 +129,16 @@ class Home:
         if not same:
             return
         path = self.vault / "key"
-        own, since = None, len(spends)
+        fingerprint, since = None, len(spends)
         if path.exists():
-            own, made = self.fingerprint(), self._since(self.key())
+            fingerprint, made = self.fingerprint(), self._since(self.key())
             since = int(made.read_text()) if made.exists() else 0
         for i, spend in same:
-            if spend["key"] != own if "key" in spend else i < since:
+            if spend["key"] != fingerprint if "key" in spend else i < since:
                 raise HomeError(
                     f"slot {slot!r} of {name!r} was spent by {spend['release_id']} under a key that is "
-                    f"{'gone' if own is None else 'not the one that is there'}, so it cannot be told whether this is "
-                    "the same release",
+                    f"{'gone' if fingerprint is None else 'not the one that is there'}, so it cannot be told "
+                    "whether this is the same release",
                     Outcome.NOTHING_DRAWN,
                     file=self.ledger,
                     remedy=(
@@ -219,10 +219,11 @@ def require_own(folder: Path, *, shut: bool = False) -> None:
 
     `shut` takes everybody else's rights away first.
     """
-    for found in (folder.lstat(), folder.stat()):  # whoever made a link can lead it elsewhere
-        if found.st_uid not in (os.geteuid(), 0):
+    for status in (folder.lstat(), folder.stat()):  # whoever made a link can lead it elsewhere
+        if status.st_uid not in (os.geteuid(), 0):
             raise HomeError(
-                f"belongs to another user (number {found.st_uid}), who could read raw values there and run code as you",
+                f"belongs to another user (number {status.st_uid}), who could read raw values there and run code "
+                "as you",
                 Outcome.NOTHING_READ,
                 file=folder,
                 remedy=(

@@ -49,9 +49,9 @@ class Ingested:
 @stage()
 def ingest(run: Run, file: SpecFile) -> Ingested:
     """Fill the run's vault, or find it full. One that was not filled to its end is filled anew: nothing was drawn."""
-    found = complete(run.vault)
-    if found is not None:
-        return found
+    ingested = complete(run.vault)
+    if ingested is not None:
+        return ingested
     refuse_second_draw(run)
     discard(run.vault)
     try:
@@ -154,14 +154,14 @@ def _fill(run: Run, file: SpecFile) -> Ingested:
         for table, of_users in zip(tables, together.seen, strict=True):
             with _again(run, table) as scratch:
                 table.refuse_users(scratch, keys, of_users)
-        found = Ingested(together.n_users, layout.partitions)
-        if rows_in(run, found.partitions) != found.n_users:
+        ingested = Ingested(together.n_users, layout.partitions)
+        if rows_in(run, ingested.partitions) != ingested.n_users:
             raise ValueError("the partitions do not hold everybody")
         run.require_unchanged()
         partitions = pattern(run.partition_file(0).parent, "*.parquet")
         vault.execute(statement("19_ingest_people", files=text(partitions)))
-        vault.execute(statement("19_ingest_done"), found.counts)
-    return found
+        vault.execute(statement("19_ingest_done"), ingested.counts)
+    return ingested
 
 
 def _look(run: Run, table: People | Holdings, vault: duckdb.DuckDBPyConnection, dealt: Sequence[Dealt]) -> None:

@@ -78,7 +78,7 @@ def _export(file: SpecFile, path: Path) -> None:
     draft.rename(path)
 
 
-def _sweep(home: Home, exports: Path, own: Path) -> None:
+def _sweep(home: Home, exports: Path, current: Path) -> None:
     """Delete exports that nobody comes back for: of evaluations that died, of releases that are done or never spent."""
     begun = {
         (spend.get("name"), spend.get("slot"))
@@ -88,7 +88,7 @@ def _sweep(home: Home, exports: Path, own: Path) -> None:
     for folder in exports.iterdir():
         of, name, slot, _ = folder.name.split("@")
         kept = alive(int(name)) if of == _EVALUATION else (name, slot) in begun
-        if folder != own and not kept:
+        if folder != current and not kept:
             _delete(folder)
 
 

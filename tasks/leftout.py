@@ -99,14 +99,14 @@ def remarks(run: Run) -> list[str]:
     with connect(run.vault, read_only=True) as connection:
         left = connection.execute(statement("19_ingest_quarantine")).fetchall()
         unstated = connection.execute(statement("19_ingest_unstated")).fetchall()
-    found = [
+    sentences = [
         f"{file}: {n:,} of {of:,} rows {'was' if n == 1 else 'were'} left out: {_words(why)}"
         for file, why, n, of in left
     ]
     for column, why, n, becomes in unstated:
         state = "hold nothing" if why == EMPTY else "hold what the spec does not declare"
-        found.append(f"column {column}: {n:,} cells {state}, and count as {becomes}")
-    return found
+        sentences.append(f"column {column}: {n:,} cells {state}, and count as {becomes}")
+    return sentences
 
 
 def _words(reason: str) -> str:

@@ -43,18 +43,18 @@ def levels_of(
     home: Path, wanted: str, n_levels: int | None, cuts: Sequence[float] | None, *, median: bool
 ) -> ScoredLevels:
     """By the mean score, or by the median where the release has it: the one robust statistic that reports allow."""
-    found = read_release(home, wanted)
-    means, quantiles = found.tables["means"], found.tables["quantiles"]
+    release = read_release(home, wanted)
+    means, quantiles = release.tables["means"], release.tables["quantiles"]
     if means.is_empty():
         raise RequestError(
-            f"Release {found.release_id} has no means",
+            f"Release {release.release_id} has no means",
             Outcome.NOTHING_CHANGED,
             remedy="Scores are attributes of kind: number.",
         )
     bounds = set(zip(means["lower"], means["upper"], strict=True))
     if len(bounds) > 1:
         raise RequestError(
-            f"The scores of release {found.release_id} must all have the same bounds, to be compared",
+            f"The scores of release {release.release_id} must all have the same bounds, to be compared",
             Outcome.NOTHING_CHANGED,
         )
     low, high = bounds.pop()
@@ -68,13 +68,13 @@ def levels_of(
         missing = set(scores["item"]) - set(halves["attribute"])
         if missing:
             raise RequestError(
-                f"Release {found.release_id} has no median of {', '.join(sorted(missing))}",
+                f"Release {release.release_id} has no median of {', '.join(sorted(missing))}",
                 Outcome.NOTHING_CHANGED,
                 remedy="Ask for quantiles: [0.5] there, or leave out --median.",
             )
         scores = halves.select(item="attribute", score="quantile", standard_error="standard_error")
     spent = {str(entry["release_id"]): float(entry["budget"]) for entry in Home(home).spends()}
-    return ScoredLevels(found.release_id, spent.get(found.release_id, float("nan")), scale, _place(scores, scale))
+    return ScoredLevels(release.release_id, spent.get(release.release_id, float("nan")), scale, _place(scores, scale))
 
 
 def _place(scores: pl.DataFrame, scale: Scale) -> pl.DataFrame:

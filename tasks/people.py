@@ -126,10 +126,10 @@ class People(PeopleTable):
         placed = [self.placed(i, faults=True).cast("INTEGER").alias(f"at_{i}") for i in cells]
         rows = self.raw(connection, cells, numbered=True).select(column(USER), column("row"), *placed)
         faulty = reduce(lambda one, more: one | more, (column(f"at_{i}") < Constant(0) for i in cells))
-        found = rows.filter(column(USER).isnotnull() & faulty).order("row").limit(1).fetchall()
-        if not found:
+        faults = rows.filter(column(USER).isnotnull() & faulty).order("row").limit(1).fetchall()
+        if not faults:
             raise ValueError("a cell without a position was read, and is not found again")
-        _, row, *positions = found[0]
+        _, row, *positions = faults[0]
         cell, at = next((cell, at) for cell, at in zip(self.cells, positions, strict=True) if at < 0)
         file, row = self.file.place(row)
         rule = f"the cell {fault(cell, at)} to attribute {cell.name}"

@@ -66,27 +66,27 @@ class _Plain(yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.reso
                 raise _refusal("merging with << is not read: write the keys out", key)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        found = super().construct_mapping(node, deep=True)
-        if len(found) < len(node.value):
+        mapping = super().construct_mapping(node, deep=True)
+        if len(mapping) < len(node.value):
             seen: set[Any] = set()
             for key, _ in node.value:
                 name = self.construct_object(key)
                 if name in seen:
                     raise _refusal("a key stands there twice", key)
                 seen.add(name)
-        return found
+        return mapping
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:
-            found = super().construct_object(node, deep)
-            spelled = isinstance(node, yaml.ScalarNode) and type(found) in (int, float) and str(found) != node.value
+            value = super().construct_object(node, deep)
+            spelled = isinstance(node, yaml.ScalarNode) and type(value) in (int, float) and str(value) != node.value
         except (ValueError, LookupError, AttributeError, OverflowError):
             # `!!int x`, or a number of thousands of digits: the library lets Python's own errors through.
             raise _refusal("this is not a value of its kind", node) from None
         if spelled:
-            found = (_Int if type(found) is int else _Float)(found)
-            found.written = node.value
-        return found
+            value = (_Int if type(value) is int else _Float)(value)
+            value.written = node.value
+        return value
 
 
 class _Loader(_Plain, yaml.SafeLoader):

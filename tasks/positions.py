@@ -68,16 +68,16 @@ def place(rule: Single, cell: Expression, raw: Expression, *, faults: bool = Fal
         if not faults and rule.missing is None and rule.other is None:
             return raw
         return Coalesce(raw.cast("INTEGER"), Case(is_empty(cell), missing).otherwise(other))
-    found = _bin(raw, rule.cuts[1:-1], 0) if isinstance(rule, Bins) else _code(raw, rule)
-    return Case(raw.isnull(), missing).otherwise(found)
+    position = _bin(raw, rule.cuts[1:-1], 0) if isinstance(rule, Bins) else _code(raw, rule)
+    return Case(raw.isnull(), missing).otherwise(position)
 
 
 def combine(rule: Product, placed: Sequence[Expression]) -> Expression:
     """The position of several cells together, from theirs; null where one of them has none."""
-    found = placed[0].cast("INTEGER")
+    position = placed[0].cast("INTEGER")
     for part, at in zip(rule.parts[1:], placed[1:], strict=True):
-        found = found * Constant(part.size) + at
-    return found
+        position = position * Constant(part.size) + at
+    return position
 
 
 def matters(rule: Importance, raw: Expression) -> Expression:

@@ -38,10 +38,10 @@ def statement(name: str, **lists: str) -> str:
 
 def over(relation: duckdb.DuckDBPyRelation, name: str, query: str) -> duckdb.DuckDBPyRelation:
     """What a query finds in a relation, which it calls by this name."""
-    found = relation.query(name, query)
-    if found is None:
+    result = relation.query(name, query)
+    if result is None:
         raise ValueError("not a query")
-    return found
+    return result
 
 
 def identifier(name: str) -> str:

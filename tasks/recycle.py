@@ -49,24 +49,24 @@ class Cleared:
 @guarded
 def recycle(home: Path, wanted: str, budget: Fraction) -> Cleared:
     """Estimates from reports of at most this budget each; weaker-protected ones are flipped again first."""
-    found = read_release(home, wanted)
-    run = Run(str(home), found.release_id)
+    release = read_release(home, wanted)
+    run = Run(str(home), release.release_id)
     plan = _histograms(run)
-    if found.status != "published" or plan.hidden is not None:
+    if release.status != "published" or plan.hidden is not None:
         why = "its levels are hidden, so nobody knows whose reports to flip" if plan.hidden else "it was refused"
-        raise RequestError(f"{found.release_id} cannot be recycled: {why}", Outcome.NOTHING_DRAWN)
+        raise RequestError(f"{release.release_id} cannot be recycled: {why}", Outcome.NOTHING_DRAWN)
     steps = [*_done(run, budget), budget]
     chains = {a.name: _chain(a, steps) for a in plan.attributes}
     cleared = {name: chain[-1] for name, chain in chains.items()}
     supports = tuple(_support(run, attribute, chains[attribute.name], steps) for attribute in plan.attributes)
     recipe = replace(plan.recipe, method=plan.recipe.linear)
-    rng = np.random.default_rng(int.from_bytes(f"{found.release_id} {budget}".encode()))
+    rng = np.random.default_rng(int.from_bytes(f"{release.release_id} {budget}".encode()))
     histograms = tuple(
         estimate_histogram(estimate_levels(support.counts, support.n, cleared[support.attribute]), recipe, None, rng)
         for support in supports
     )
     rows = frame(published_table("histograms"), histogram_rows(plan, supports, histograms))
-    return Cleared(rows, _statement(run, plan, found.release_id, budget, cleared))
+    return Cleared(rows, _statement(run, plan, release.release_id, budget, cleared))
 
 
 def _histograms(run: Run) -> Histograms:
@@ -91,13 +91,13 @@ def _histograms(run: Run) -> Histograms:
     return histograms[0]
 
 
-def write_cleared(found: Cleared, folder: Path) -> list[Path]:
+def write_cleared(cleared: Cleared, folder: Path) -> list[Path]:
     """The analyst's files; an earlier copy is the same, and stays."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         table, statement = folder / "histograms.parquet", folder / "privacy.json"
-        found.histograms.write_parquet(table)
-        statement.write_text(json.dumps(found.statement, indent=2))
+        cleared.histograms.write_parquet(table)
+        statement.write_text(json.dumps(cleared.statement, indent=2))
     except OSError as error:
         raise RequestError(
             f"cannot be written ({error.strerror})", Outcome.AS_BEFORE, file=folder, remedy="Check the folder."

@@ -44,7 +44,7 @@ def renewed(page: str) -> str:
             raise ValueError(
                 f"the page must have one part `<!-- table {table.name} -->` (has {named.count(table.name)})"
             )
-    return _PART.sub(lambda found: part(published_table(found[1])), page)
+    return _PART.sub(lambda mark: part(published_table(mark[1])), page)
 
 
 def main(paths: list[str]) -> None:

@@ -110,12 +110,12 @@ def no_release(home: Path, wanted: str) -> NotFound:
 def read_release(home: Path, wanted: str) -> PublishedRelease:
     """A release by its id, or the newest of a name."""
     known = list_releases(home).filter(pl.col("status") != UNFINISHED)
-    found = known.filter(pl.col("release_id") == wanted)
-    if found.is_empty():
-        found = known.filter(pl.col("name") == wanted)
-    if found.is_empty():
+    matching = known.filter(pl.col("release_id") == wanted)
+    if matching.is_empty():
+        matching = known.filter(pl.col("name") == wanted)
+    if matching.is_empty():
         raise no_release(home, wanted)
-    release_id = str(found["release_id"][0])
+    release_id = str(matching["release_id"][0])
     with connect_published(Home(home).results) as connection:
         tables = {name: rows.drop(RELEASE) for name, rows in read_rows(connection, release_id).items()}
     folder = Home(home).releases / release_id

@@ -67,18 +67,18 @@ class Read:
 
 def shares_of(files: Sequence[People | FileRows]) -> list[Share]:
     """Whole files; on a cluster their parts. Rows that are told apart by their places are read by one."""
-    found = []
+    shares = []
     for number, one in enumerate(files):
         one.file.columns()  # of many files, all of them are compared here, and not by everybody
         of = 1 if one.ordered or not is_shared() else len(one.file.parts(SHARES))
-        found += [Share(number, one.name, part, of) for part in range(of)]
-    return found
+        shares += [Share(number, one.name, part, of) for part in range(of)]
+    return shares
 
 
-def by_table(shares: Sequence[Share], found: Sequence[T]) -> dict[str, T]:
+def by_table(shares: Sequence[Share], results: Sequence[T]) -> dict[str, T]:
     """What shares came to, added up."""
     names = dict.fromkeys(share.name for share in shares)
-    pairs = list(zip(shares, found, strict=True))
+    pairs = list(zip(shares, results, strict=True))
     return {name: reduce(add, [one for share, one in pairs if share.name == name]) for name in names}
 
 

@@ -15,8 +15,8 @@ from pldp.tasks.specfile import SpecFile
 
 def described(file: SpecFile) -> tuple[People | Holdings, ...]:
     """The tables that a spec reads."""
-    found = SPECS[file.spec.kind].reads(file.spec, file.plan, file.tables)
-    return tuple(_with_files(file, table, i) for i, table in enumerate(found))
+    tables = SPECS[file.spec.kind].reads(file.spec, file.plan, file.tables)
+    return tuple(_with_files(file, table, i) for i, table in enumerate(tables))
 
 
 def _with_files(file: SpecFile, table: SourceTable, number: int) -> People | Holdings:

@@ -195,10 +195,10 @@ def _refuse_roles(file: SpecFile) -> None:
 def read_content(path: Path, source: Path | None = None, runner: RunnerOptions = None) -> dict[str, Any]:
     """The file's keys and values, not yet looked at."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")  # a pipe would be waited for
-        if found.st_size > _LARGEST:
+        if status.st_size > _LARGEST:
             raise SpecError(
                 f"a spec has at most {_LARGEST >> 20} MB", Outcome.NOTHING_RUN, file=path, remedy="Is this the data?"
             )

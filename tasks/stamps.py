@@ -32,10 +32,10 @@ def stamp(path: Path, *, reports: bool = False) -> Stamp:
     elif names_many(path):
         files = [(str(file.path), file.identity) for file in list_files(path, Outcome.NOTHING_RUN)]
     else:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
-        files = [(str(path), identity(found))]
+        files = [(str(path), identity(status))]
     return Stamp(str(path), hashlib.sha256(repr(files).encode(errors="surrogateescape")).hexdigest(), reports)
 
 

@@ -28,7 +28,7 @@ _PIPE = 10_000
 
 def visible(text: str) -> str:
     """The text with every character that steers a terminal written out, as Python and JSON would."""
-    return _STEERING.sub(lambda found: _written(found[0]), text)
+    return _STEERING.sub(lambda steering: _written(steering[0]), text)
 
 
 def _written(character: str) -> str:

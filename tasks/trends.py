@@ -52,10 +52,10 @@ def read_index(home: Path, spend_of: Spend, read_spec: ReadSpec) -> dict[str, An
     for (name, unit), rows in groups.items():
         # A release of several units has its trends where the widest is.
         first = [row["release_id"] for row in rows if row["spends"][0][0] == unit]
-        own = shares.filter(pl.col("release_id").is_in(first))
+        series_shares = shares.filter(pl.col("release_id").is_in(first))
         newest = rows[0]["release_id"]
         wording = read_wording(Home(home).releases / newest)
-        series.append(_series(name, unit, rows, _as_declared(own, read_spec(newest)), room, wording))
+        series.append(_series(name, unit, rows, _as_declared(series_shares, read_spec(newest)), room, wording))
         room -= series[-1]["drawn"]
     names = {"n_names": len({name for name, _ in groups}), "n_releases": len(listed)}
     return {"releases": listed[:LISTED], "series": series, "RELEASES": RELEASES, **names}

@@ -11,7 +11,7 @@ import numpy as np
 from pldp.channels.exact import SCALE
 from pldp.papers.aprr.levels import levels_from_frequency
 from pldp.papers.model import Point
-from pldp.questions.items.allocation import RowWish, bounded_items
+from pldp.questions.items.allocation import RowDemand, bounded_items
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.comparators import GROUP_KEEPS, MASK_KEEP, mask, threshold
 from pldp.questions.items.levels import ZERO_SHARE, level_budgets
@@ -55,7 +55,7 @@ def item_channels(truth: Columns) -> dict[str, ItemChannels]:
     same = [SCALE if ratio is None else math.floor(SCALE * ratio / (1 + ratio)) for ratio in aprr.ratios]
     return {
         APRR: aprr,
-        BOUNDED: bounded_items(RowWish((1.0,) * aprr.n_items, EPSILON)),
+        BOUNDED: bounded_items(RowDemand((1.0,) * aprr.n_items, EPSILON)),
         SAME: ItemChannels.symmetric(same),
     }
 

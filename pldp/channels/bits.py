@@ -88,17 +88,17 @@ class BitVectors(PureProtocol):
         number = self._number
         for start in range(0, values.size, _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            own, part = values[rows], reports[rows]
+            held, part = values[rows], reports[rows]
             if number:
-                bits, whole = scratch("bits", own.size, number), part.view(number)[:, 0]
-                np.copyto(bits, own, casting="unsafe")
+                bits, whole = scratch("bits", held.size, number), part.view(number)[:, 0]
+                np.copyto(bits, held, casting="unsafe")
                 np.left_shift(number.type(1) if flips is None else flips[rows], bits, out=bits)
                 np.bitwise_xor(whole, bits, out=whole)
             else:
                 cells = part.reshape(-1)
-                starts = _starts(self.report_bytes)[: own.size]
-                where = np.add(starts, own >> np.uint16(3), out=scratch("places", own.size, np.intp))
-                shift = (own & np.uint16(7)).astype(np.uint8)
+                starts = _starts(self.report_bytes)[: held.size]
+                where = np.add(starts, held >> np.uint16(3), out=scratch("places", held.size, np.intp))
+                shift = (held & np.uint16(7)).astype(np.uint8)
                 bit = np.left_shift(np.uint8(1) if flips is None else flips[rows], shift)
                 # mode="clip" skips the bounds check already made.
                 cells[where] = cells.take(where, mode="clip") ^ bit

@@ -46,7 +46,7 @@ def candidates(
 
     `barred` says which may not, and why.
     """
-    found = []
+    options = []
     # The one value of a domain is certain, whoever says so; only unary encodings have an error to state.
     for name in _ORDER if domain_size > 1 else ("oue", "brr"):
         try:
@@ -58,8 +58,8 @@ def candidates(
         refused = None if domain_size == 1 else (barred or {}).get(name)
         if refused is None and report_bytes is not None and size > report_bytes:
             refused = f"a report takes {size} bytes, more than {report_bytes}"
-        found.append(Candidate(name, protocols, combined_variance(protocols, frequency), size, refused))
-    return tuple(sorted(found, key=lambda c: (c.refused is not None, c.variance)))
+        options.append(Candidate(name, protocols, combined_variance(protocols, frequency), size, refused))
+    return tuple(sorted(options, key=lambda c: (c.refused is not None, c.variance)))
 
 
 def combined_variance(protocols: Sequence[PureProtocol], frequency: Floats) -> float:
@@ -68,20 +68,20 @@ def combined_variance(protocols: Sequence[PureProtocol], frequency: Floats) -> f
     return float(np.mean(len(protocols) / precision))
 
 
-def choose(found: Sequence[Candidate]) -> Candidate:
+def choose(options: Sequence[Candidate]) -> Candidate:
     """The least variance; among equals the simplest report."""
-    free = [candidate for candidate in found if candidate.refused is None]
+    free = [candidate for candidate in options if candidate.refused is None]
     if not free:
-        reasons = "; ".join(f"{c.mechanism}: {c.refused}" for c in found) or "the budget leaves no signal"
+        reasons = "; ".join(f"{c.mechanism}: {c.refused}" for c in options) or "the budget leaves no signal"
         raise ValueError(f"no protocol is left to choose ({reasons})")
     least = min(candidate.variance for candidate in free)
     equal = [candidate for candidate in free if candidate.variance <= least * (1 + _EQUAL)]
     return min(equal, key=lambda candidate: _ORDER.index(candidate.mechanism))
 
 
-def reason(found: Sequence[Candidate], chosen: Candidate) -> str:
+def reason(options: Sequence[Candidate], chosen: Candidate) -> str:
     """Why this one, in one sentence for the plan."""
-    others = [c for c in found if c.refused is None and c.mechanism != chosen.mechanism]
+    others = [c for c in options if c.refused is None and c.mechanism != chosen.mechanism]
     if not others:
         return "the only one that may be used"
     second = min(others, key=lambda candidate: candidate.variance)

@@ -43,8 +43,8 @@ def support_law(buckets: int, redraw: Fraction, prime: int = PRIME) -> tuple[Fra
     """Chances that a report supports the own value, another, the own and another, two others: the class's docstring."""
     floor, larger = divmod(prime, buckets)
     squares, cubes = (Fraction(larger * (floor + 1) ** m + (buckets - larger) * floor**m, prime**m) for m in (2, 3))
-    own, spread = 1 - redraw + redraw / buckets, redraw / buckets
-    return own, (1 - redraw) * squares + spread, own * squares, (1 - redraw) * cubes + spread * squares
+    held, spread = 1 - redraw + redraw / buckets, redraw / buckets
+    return held, (1 - redraw) * squares + spread, held * squares, (1 - redraw) * cubes + spread * squares
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,10 @@ class OLH(PureProtocol):
         redrawn = coins(self.redraw, n, stream).view(np.bool_)
         for start in range(0, n, _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            own, part = values[rows], reports[rows]
-            hashes = uniform_below(PRIME, 3 * own.size, stream).reshape(3, -1)
-            bucket = self._bucket_of.take(hash_values(hashes, own))
-            anything = uniform_below(self.buckets, own.size, stream)
+            held, part = values[rows], reports[rows]
+            hashes = uniform_below(PRIME, 3 * held.size, stream).reshape(3, -1)
+            bucket = self._bucket_of.take(hash_values(hashes, held))
+            anything = uniform_below(self.buckets, held.size, stream)
             np.copyto(bucket, anything, where=redrawn[rows], casting="unsafe")
             for column, field in enumerate((*hashes, bucket)):
                 part[:, column] = field
@@ -156,9 +156,9 @@ class OLH(PureProtocol):
     @cached_property
     def _total_moments(self) -> tuple[float, float]:
         """Mean and variance of the number of values that one report supports."""
-        k, (own, others) = self.domain_size, self.exact_pairs
+        k, (held_pair, others) = self.domain_size, self.exact_pairs
         mean = self.exact_p + (k - 1) * self.exact_q
-        square = mean + 2 * (k - 1) * own + (k - 1) * (k - 2) * others
+        square = mean + 2 * (k - 1) * held_pair + (k - 1) * (k - 2) * others
         return float(mean), float(square - mean**2)
 
     @cached_property

@@ -114,8 +114,8 @@ class PureProtocol(ABC):
     def _variances(self) -> tuple[float, float]:
         """Noise of one report's estimate at the own value and at another."""
         gap = self.exact_p - self.exact_q
-        own, other = (float(chance * (1 - chance) / gap**2) for chance in (self.exact_p, self.exact_q))
-        return own, other
+        held, other = (float(chance * (1 - chance) / gap**2) for chance in (self.exact_p, self.exact_q))
+        return held, other
 
     @cached_property
     def ties(self) -> tuple[float, float]:
@@ -125,8 +125,8 @@ class PureProtocol(ABC):
         −f f′. With a, b the `exact_pairs`: c = (q(p − q) − a + b) / (p − q)², e = (q² − b) / (p − q)².
         """
         p, q = self.exact_p, self.exact_q
-        own, others = self.exact_pairs
-        return float((q * (p - q) - own + others) / (p - q) ** 2), float((q * q - others) / (p - q) ** 2)
+        held_pair, others = self.exact_pairs
+        return float((q * (p - q) - held_pair + others) / (p - q) ** 2), float((q * q - others) / (p - q) ** 2)
 
     @property
     def moments(self) -> dict[str, float]:
@@ -136,8 +136,8 @@ class PureProtocol(ABC):
 
     def noise_variance(self, frequency: Floats) -> Floats:
         """Variance that one report's noise adds to a cell of this frequency, the data being fixed."""
-        own, other = self._variances
-        return frequency * own + (1 - frequency) * other
+        held, other = self._variances
+        return frequency * held + (1 - frequency) * other
 
     def estimate(self, support: Counts, n: int) -> Floats:
         """f̂ = (c/n − q) / (p − q): unbiased shares; may be negative or sum to something other than one."""

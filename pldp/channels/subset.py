@@ -72,9 +72,9 @@ class Subset(BitVectors):
     @property
     def exact_pairs(self) -> tuple[Fraction, Fraction]:
         k, w, p = self.domain_size, self.size, self.exact_p
-        own = p * (w - 1) / max(k - 1, 1)
+        held_pair = p * (w - 1) / max(k - 1, 1)
         others = (p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)) / max((k - 1) * (k - 2), 1)
-        return own, others
+        return held_pair, others
 
     @property
     def worst_ratio(self) -> Fraction:
@@ -163,9 +163,9 @@ class Subset(BitVectors):
         where = np.arange(0, cells.size, width)
         where += values >> np.uint16(3)
         shift = (values & np.uint16(7)).astype(np.uint8)
-        found = cells.take(where, mode="clip")
-        there = found >> shift & np.uint8(1)
-        cells[where] = found ^ ((there ^ included) << shift)
+        current = cells.take(where, mode="clip")
+        there = current >> shift & np.uint8(1)
+        cells[where] = current ^ ((there ^ included) << shift)
         # The bit k − 1 was zero; if it is the own one, `there` was that zero.
         last = self.domain_size - 1
         reports[:, last >> 3] |= there << np.uint8(last & 7)
@@ -176,18 +176,18 @@ class Subset(BitVectors):
         D − F K Fᵀ = √D (I − U K Uᵀ) √D with U = F/√D = QR, and I − U K Uᵀ differs from I in the two dimensions of Q
         only, where R K Rᵀ has the eigenvalues λ: there a standard normal is scaled by √(1 − λ).
         """
-        own = true_counts.astype(np.float64)
-        n = own.sum(axis=-1, keepdims=True)
+        counts = true_counts.astype(np.float64)
+        n = counts.sum(axis=-1, keepdims=True)
         p, q, (c, e) = self.p, self.q, (tie * self.gap**2 for tie in self.ties)
-        diagonal = own * (p * (1 - p) + 2 * c) + (n - own) * q * (1 - q) + n * e
+        diagonal = counts * (p * (1 - p) + 2 * c) + (n - counts) * q * (1 - q) + n * e
         root = np.sqrt(np.maximum(diagonal, np.finfo(np.float64).eps * n))
-        basis, upper = np.linalg.qr(np.stack([own, np.ones_like(own)], axis=-1) / root[..., None])
+        basis, upper = np.linalg.qr(np.stack([counts, np.ones_like(counts)], axis=-1) / root[..., None])
         inner = c * np.array([[0.0, 1.0], [1.0, 0.0]]) + e * n[..., None] * np.array([[0.0, 0.0], [0.0, 1.0]])
         values, vectors = np.linalg.eigh(upper @ inner @ np.swapaxes(upper, -1, -2))
         axes = basis @ vectors
-        normal = rng.standard_normal(own.shape)
+        normal = rng.standard_normal(counts.shape)
         along = np.einsum("...kj,...k->...j", axes, normal) * (np.sqrt(np.maximum(1 - values, 0)) - 1)
-        drawn = own * p + (n - own) * q + root * (normal + np.einsum("...kj,...j->...k", axes, along))
+        drawn = counts * p + (n - counts) * q + root * (normal + np.einsum("...kj,...j->...k", axes, along))
         return _whole(drawn, n * self.size)
 
 

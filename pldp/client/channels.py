@@ -83,12 +83,12 @@ class Hidden(Channel):
         return 1, 1 + Histogram(self.protocol).shape[1]
 
     def rows(self, answer: tuple[int, int], dice: Dice) -> list[Row]:
-        value, told = answer
-        return [(told, *row) for row in Histogram(self.protocol).rows(value, dice)]
+        value, level = answer
+        return [(level, *row) for row in Histogram(self.protocol).rows(value, dice)]
 
     def possible(self, rows: Sequence[Row]) -> bool:
-        told, *words = rows[0]
-        return self.levels.possible(told) and Histogram(self.protocol).possible([tuple(words)])
+        level, *words = rows[0]
+        return self.levels.possible(level) and Histogram(self.protocol).possible([tuple(words)])
 
 
 @dataclass(frozen=True)

@@ -18,23 +18,24 @@ from pldp.client.questions import Question
 
 @dataclass(frozen=True)
 class Odds:
-    """What a choice means. `other` and `own` are the chances that a report points to an answer of those who do not have
-    it and of those who do, from the least to the most over what may be answered; None where a report points nowhere."""
+    """What a choice means. `other` and `held` are the chances that a report points to an answer of those who
+    do not hold it and of those who do, from the least to the most over what may be answered; None where a report points
+    nowhere."""
 
     words: str
     other: tuple[Fraction, Fraction] | None = None
-    own: tuple[Fraction, Fraction] | None = None
+    held: tuple[Fraction, Fraction] | None = None
 
 
 def explain(question: Question, choice: str) -> Odds:
     channel = question.choices[choice].channel
     if isinstance(channel, Histogram | Hidden):
-        odds = _pointing(((channel.protocol.own, channel.protocol.other),), "have another answer", "have yours")
+        odds = _pointing(((channel.protocol.held, channel.protocol.other),), "have another answer", "have yours")
         if isinstance(channel, Hidden):
-            told = (
+            hidden = (
                 f" Your level is not told: of 100 people at another one, {per_100(channel.levels.other)} report yours."
             )
-            odds = Odds(odds.words + told, odds.other, odds.own)
+            odds = Odds(odds.words + hidden, odds.other, odds.held)
         return odds
     if isinstance(channel, Bits):
         pairs = zip(channel.keep_one, channel.keep_zero, strict=True)
@@ -43,10 +44,10 @@ def explain(question: Question, choice: str) -> Odds:
         return _pointing(_value_odds(channel), "have another item", "have yours")
     if isinstance(channel, Sampled):
         protocol = channel.protocol
-        held = protocol.other + (protocol.own - protocol.other) / channel.length
+        held = protocol.other + (protocol.held - protocol.other) / channel.length
         odds = _pointing(((held, protocol.other),), *_HELD)
         first = f"One of the {channel.length} places of your list, drawn at random, is reported. "
-        return Odds(first + odds.words, odds.other, odds.own)
+        return Odds(first + odds.words, odds.other, odds.held)
     if isinstance(channel, Totals):
         sizes = [mean_size(law) for laws in channel.laws for law in laws]
         return Odds(f"Each total gets noise of typically {_range(sizes, _tenths)} units, for every provider anew.")
@@ -69,12 +70,12 @@ def per_100(chance: Fraction) -> str:
 
 def _pointing(pairs: Iterable[tuple[Fraction, Fraction]], without: str, having: str) -> Odds:
     """From pairs of chances: of those who have the answer, and of those who do not."""
-    owns, others = zip(*pairs, strict=True)
+    holders, others = zip(*pairs, strict=True)
     words = (
         f"Of 100 people who choose this and {without}, {_range(others, per_100)} send a report that points to it all "
-        f"the same; of 100 who {having}, {_range(owns, per_100)} do."
+        f"the same; of 100 who {having}, {_range(holders, per_100)} do."
     )
-    return Odds(words, (min(others), max(others)), (min(owns), max(owns)))
+    return Odds(words, (min(others), max(others)), (min(holders), max(holders)))
 
 
 def _range(numbers: Sequence[Fraction], shown: object) -> str:
@@ -98,11 +99,11 @@ def _value_odds(channel: OneValue) -> list[tuple[Fraction, Fraction]]:
     least, most = sorted(channel.redraw)[:2], sorted(channel.redraw)[-2:]
     pairs = []
     for redraw, mass in zip(channel.redraw, channel.mass, strict=True):
-        own = 1 - Fraction(redraw, SCALE) + Fraction(redraw * mass, SCALE * total)
+        kept = 1 - Fraction(redraw, SCALE) + Fraction(redraw * mass, SCALE * total)
         # Of the others the most and the least redrawn matter; the item itself is none of them.
         low = least[1] if redraw == least[0] else least[0]
         high = most[0] if redraw == most[1] else most[1]
-        pairs += [(own, Fraction(one * mass, SCALE * total)) for one in (low, high)]
+        pairs += [(kept, Fraction(one * mass, SCALE * total)) for one in (low, high)]
     return pairs
 
 

@@ -101,16 +101,16 @@ def _checked(plan: Plan, body: bytes) -> Accepted:
     if not reports:
         raise _Unfit("empty")
     rows: list[Collected] = []
-    told: dict[str, int] = {}
+    levels: dict[str, int] = {}
     for name, report in reports.items():
         question = plan.questions.get(name)
         if question is None:
             raise _Unfit("question")
-        choice, own = _report(question, report)
-        if question.group is not None and told.setdefault(question.group, own[0][0]) != own[0][0]:
+        choice, report_rows = _report(question, report)
+        if question.group is not None and levels.setdefault(question.group, report_rows[0][0]) != report_rows[0][0]:
             raise _Unfit("level")
-        boxes = choice.boxes if len(choice.boxes) > 1 else choice.boxes * len(own)
-        rows.extend(Collected(name, box, row) for box, row in zip(boxes, own, strict=True))
+        boxes = choice.boxes if len(choice.boxes) > 1 else choice.boxes * len(report_rows)
+        rows.extend(Collected(name, box, row) for box, row in zip(boxes, report_rows, strict=True))
     return Accepted(bytes.fromhex(id_), token, tuple(rows))
 
 

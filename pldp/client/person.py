@@ -149,10 +149,10 @@ class Person:
                 if question.group not in levels:
                     code = list(question.choices).index(choice.name)
                     levels[question.group] = choice.name, question.levels.draw(code, self._dice)
-                level, told = levels[question.group]
+                level, reported = levels[question.group]
                 if level != choice.name:
                     raise Refused(f"{name}: questions that share a hidden level need the same choice")
-                answer = answer, told
+                answer = answer, reported
             rows = [[str(number) for number in row] for row in choice.channel.rows(answer, self._dice)]
             reports[name] = {"rows": rows} if question.hidden else {"choice": choice.name, "rows": rows}
         salt = secrets.token_hex(16)

@@ -36,7 +36,7 @@ class Protocol(ABC):
 
     @property
     @abstractmethod
-    def own(self) -> Fraction:
+    def held(self) -> Fraction:
         """Chance that a report points to the own value."""
 
     @property
@@ -62,7 +62,7 @@ class KRR(Protocol):
         return 8 if self.domain_size <= 1 << 8 else 16
 
     @property
-    def own(self) -> Fraction:
+    def held(self) -> Fraction:
         return 1 - Fraction(self.redraw, SCALE) + self.other
 
     @property
@@ -93,12 +93,12 @@ class BRR(Vector):
         return flips ^ 1 << value
 
     @property
-    def own(self) -> Fraction:
+    def held(self) -> Fraction:
         return Fraction(self.keep, SCALE)
 
     @property
     def other(self) -> Fraction:
-        return 1 - self.own
+        return 1 - self.held
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class OUE(Vector):
         return sum(dice.coin(HALF if j == value else self.flip) << j for j in range(self.domain_size))
 
     @property
-    def own(self) -> Fraction:
+    def held(self) -> Fraction:
         return Fraction(1, 2)
 
     @property
@@ -129,20 +129,20 @@ class Subset(Vector):
     def draw(self, value: int, dice: Dice) -> int:
         if self.domain_size == 1:
             return 1
-        own = dice.coin(self.include)
-        others = dice.choose(self.domain_size - 1, self.size - own)
-        return (own << value) + sum(1 << (j if j < value else j + 1) for j in others)
+        included = dice.coin(self.include)
+        others = dice.choose(self.domain_size - 1, self.size - included)
+        return (included << value) + sum(1 << (j if j < value else j + 1) for j in others)
 
     def possible(self, report: int) -> bool:
         return super().possible(report) and report.bit_count() == self.size
 
     @property
-    def own(self) -> Fraction:
+    def held(self) -> Fraction:
         return Fraction(self.include, SCALE)
 
     @property
     def other(self) -> Fraction:
-        return (self.size - self.own) / max(self.domain_size - 1, 1)
+        return (self.size - self.held) / max(self.domain_size - 1, 1)
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class OLH(Protocol):
         return 64
 
     @property
-    def own(self) -> Fraction:
+    def held(self) -> Fraction:
         redraw = Fraction(self.redraw, SCALE)
         return 1 - redraw + redraw / self.buckets
 

@@ -65,7 +65,7 @@ def unbiasedness(combined: Combined, levels: Levels, truth: Floats) -> Floats:
     share = combined.weights**2 / sizes
     # Noise below one report counts as one, as in `homogeneity`.
     drawn = np.maximum((share * noise_variances(levels.protocols, truth)).sum(axis=-2), 1 / n_users**2)
-    own = drawn + (share * _untied(levels, truth)).sum(axis=-2) + (uneven**2 / sizes).sum(axis=-2) * truth * finite
+    diagonal = drawn + (share * _untied(levels, truth)).sum(axis=-2) + (uneven**2 / sizes).sum(axis=-2) * truth * finite
     tied = np.stack([combined.weights * truth, combined.weights], axis=-2)
     core = -_ties(levels) / sizes[..., None]
     rows = np.concatenate([_rows(tied), uneven * truth * np.sqrt(finite / sizes)], axis=-2)[..., :cells]
@@ -73,7 +73,7 @@ def unbiasedness(combined: Combined, levels: Levels, truth: Floats) -> Floats:
     inner[: 2 * len(core), : 2 * len(core)] = _blocks(core)
     inner[2 * len(core) :, 2 * len(core) :] = -np.eye(len(core))
     error = (combined.frequency - truth)[..., :cells]
-    statistic = (error * woodbury(own[..., :cells], rows, inner, error)).sum(axis=-1)
+    statistic = (error * woodbury(diagonal[..., :cells], rows, inner, error)).sum(axis=-1)
     p_value: Floats = chi2.sf(statistic, cells)
     return p_value
 

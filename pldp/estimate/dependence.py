@@ -87,9 +87,9 @@ def _scores(levels: Levels, share: Floats, pooled: Floats, gamma: float, side: i
         return noise.at(held[..., None, :]) + (held * (1 - held))[..., None, :]
 
     tested, other = per_report(at_level) / n[:, None], per_report(common) / n[:, None]
-    own = (1 - factor * share[:, None]) ** 2 * tested
+    level_variance = (1 - factor * share[:, None]) ** 2 * tested
     all_others = (factor * share[:, None]) ** 2 * other
-    variance = own + all_others.sum(axis=-2, keepdims=True) - all_others
+    variance = level_variance + all_others.sum(axis=-2, keepdims=True) - all_others
     reach = 1 / (n * np.array([one.gap for one in levels.protocols]))
     tops = factor * share * reach
     largest = np.array([max(abs(1 - factor * share[i]) * reach[i], *np.delete(tops, i)) for i in range(n.size)])

@@ -26,7 +26,7 @@ class GroupLevels:
 
     n: Counts
     frequency: Floats
-    own: Floats
+    held: Floats
     other: Floats
     slope: Floats
     base: Floats
@@ -37,7 +37,7 @@ class GroupLevels:
     def noise(self) -> Noise:
         """Of the number of members that one report supports: about a member, and about anybody else."""
         g = self.n_values
-        member = self.own + (g - 1) * (self.other - 2 * (self.slope + self.base) - (g - 2) * self.base)
+        member = self.held + (g - 1) * (self.other - 2 * (self.slope + self.base) - (g - 2) * self.base)
         stranger = g * (self.other - (g - 1) * self.base)
         return Noise(np.maximum(member, 0.0), np.maximum(stranger, 0.0))
 
@@ -50,7 +50,7 @@ class GroupLevels:
         v_other = q(1 − q)/(p − q)², the noise gives p and q back: (p − q)² = 1/(4 v_other + (1 + δ)²).
         """
         g = self.n_values
-        extra = 1 + self.own - self.other
+        extra = 1 + self.held - self.other
         gap = 1 / np.sqrt(4 * self.other + extra**2)
         q = np.clip((1 - gap * extra) / 2, 0.0, 1.0)
         if g > 1 and not np.allclose(self.base, (q / gap) ** 2, rtol=_ROUNDING, atol=1e-15):

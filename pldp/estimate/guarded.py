@@ -28,7 +28,7 @@ from pldp.estimate.critical import CONFIDENCE, biased_quantile
 class Noise:
     """Of one report at every level, (level,): about a holder of the value and about anybody else."""
 
-    own: Floats
+    held: Floats
     other: Floats
 
     @classmethod
@@ -38,7 +38,7 @@ class Noise:
 
     def at(self, frequency: Floats) -> Floats:
         """v_τ(f), (…, level, cell); `frequency` is (…, cell), or (…, level, cell) where levels differ."""
-        return self.other[:, None] + (self.own - self.other)[:, None] * frequency
+        return self.other[:, None] + (self.held - self.other)[:, None] * frequency
 
 
 def ratio_bounds(frequency: Floats, gamma: float) -> tuple[Floats, Floats]:
@@ -116,7 +116,7 @@ def guarded_half_width(
     """se·cv(B/se), the largest over the tilts that bias upwards, downwards, and that are noisiest."""
     shares = n / n.sum()
     relative = weights / shares[:, None]
-    loudest = relative**2 * ((noise.own - noise.other) / n)[:, None]
+    loudest = relative**2 * ((noise.held - noise.other) / n)[:, None]
     widths = []
     for direction in (relative, -relative, loudest):
         tilt = worst_tilt(np.broadcast_to(direction, weights.shape), shares, frequency, gamma)

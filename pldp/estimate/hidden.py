@@ -164,9 +164,9 @@ def self_calibrated(
 def calibrated_noise(p: Floats, mean_q: Floats, gap: Floats, v: Floats, size: int, u: float, w: float) -> Floats:
     """Variance of one report's part in p̂_j − p_j times the gap, at a share p, with V = `v`: `self_calibrated`."""
     g = (1 + (w - 1) * p) / (size - 1 + w)
-    own = u * (1 - u) + w * (1 - 2 * u) * mean_q - w**2 * (mean_q - v)  # Σ ρ_l p_l(1 − p_l)
-    noise = p * ((1 - g) ** 2 * own + (size - 1) * g**2 * v)
-    noise += (1 - p) * ((1 - g) ** 2 * v + g**2 * own + (size - 2) * g**2 * v)
+    held = u * (1 - u) + w * (1 - 2 * u) * mean_q - w**2 * (mean_q - v)  # Σ ρ_l p_l(1 − p_l)
+    noise = p * ((1 - g) ** 2 * held + (size - 1) * g**2 * v)
+    noise += (1 - p) * ((1 - g) ** 2 * v + g**2 * held + (size - 2) * g**2 * v)
     square = u**2 + 2 * u * (w - 1) * mean_q + (w - 1) ** 2 * (mean_q - v)  # Σ ρ_l (p_l − q_l)²
     return np.asarray(noise + p * (1 - p) * np.maximum(square - gap**2, 0))
 

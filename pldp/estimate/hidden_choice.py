@@ -167,8 +167,8 @@ def gap_variation(sizes: Counts, protocols: tuple[PureProtocol, ...], report: Pu
     """Coefficient of variation of D̂ = Σ ρ̂_l (p_l − q_l), given who chose which level: noise of the level reports."""
     d = np.array([one.gap for one in protocols])
     d_of = (d - report.q * d.sum()) / report.gap
-    told = np.full((d.size, d.size), report.q) + np.eye(d.size) * report.gap  # (level, told)
-    per_level = told @ d_of**2 - (told @ d_of) ** 2
+    telling = np.full((d.size, d.size), report.q) + np.eye(d.size) * report.gap  # (level, told)
+    per_level = telling @ d_of**2 - (telling @ d_of) ** 2
     n = sizes.sum()
     return float(np.sqrt((sizes * per_level).sum()) / (sizes * d).sum() if n else np.inf)
 

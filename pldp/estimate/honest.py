@@ -40,7 +40,7 @@ def support_reach(n: int, least: Fraction, most: Fraction, alpha: float) -> tupl
     return fewest, n - int(binom.ppf(alpha / 2, n, float(1 - most)))
 
 
-def hidden_tails(counts: Counts, told: Counts, protocols: tuple[PureProtocol, ...], report: PureProtocol) -> Floats:
+def hidden_tails(counts: Counts, reported: Counts, protocols: tuple[PureProtocol, ...], report: PureProtocol) -> Floats:
     """The same where levels are hidden, by cell: `told` is how many told each level, by `report`.
 
     A cell's support is at most what it is if everybody holds the value, Σ p_l over the levels chosen, of which the
@@ -50,14 +50,14 @@ def hidden_tails(counts: Counts, told: Counts, protocols: tuple[PureProtocol, ..
     """
     from scipy.special import logsumexp  # slow to import, and seldom needed
 
-    t, n, s = len(protocols), int(told.sum()), _EXPONENTS
+    t, n, s = len(protocols), int(reported.sum()), _EXPONENTS
     telling = np.full((t, t), report.q) + np.eye(t) * report.gap
     bounds = []
     for side, chances in ((1, [one.p for one in protocols]), (-1, [one.q for one in protocols])):
         mean = (np.array(chances) - report.q * sum(chances)) / report.gap  # by level told
-        own = np.log1p(np.array(chances) * np.expm1(side * s)[:, None])
-        growth = (own + logsumexp(-side * s[:, None, None] * mean, b=telling, axis=2)).max(axis=1)
-        away = side * (counts - told @ mean)
+        held = np.log1p(np.array(chances) * np.expm1(side * s)[:, None])
+        growth = (held + logsumexp(-side * s[:, None, None] * mean, b=telling, axis=2)).max(axis=1)
+        away = side * (counts - reported @ mean)
         bounds.append(np.min(n * growth - s * away[:, None], axis=1))
     tails: Floats = np.minimum(1.0, 2 * np.exp(np.minimum(0.0, np.minimum(*bounds))))
     return tails

@@ -98,17 +98,17 @@ def estimate_histogram(
         recipe = replace(recipe, method="sum", dependence=None)
     method = recipe.method
     converged, covariance = True, None
-    found = None
+    fit = None
     if method == "em":
         if likelihood is None:
             raise ValueError("method 'em' needs the likelihood of the reports")
-        found = likelihood()
-    linear = answer(recipe.linear, levels, recipe.cover, None if found is None else found.frequency)
+        fit = likelihood()
+    linear = answer(recipe.linear, levels, recipe.cover, None if fit is None else fit.frequency)
     unbiased = linear.combined
     beyond = spread(unbiased.frequency, levels.n_reports) / levels.n_reports if recipe.population else np.zeros(1)
-    if found is not None:
-        converged, covariance = found.converged, found.covariance if with_covariance else None
-        frequency, error = found.frequency, found.standard_error
+    if fit is not None:
+        converged, covariance = fit.converged, fit.covariance if with_covariance else None
+        frequency, error = fit.frequency, fit.standard_error
     else:
         frequency = apply(method, recipe, levels, reference)
         error = unbiased.standard_error
@@ -125,7 +125,7 @@ def estimate_histogram(
         unbiased=unbiased,
         agreement=p_value,
         agreed=agreed,
-        interval=INVERTED if found is None else EXTENDED,
+        interval=INVERTED if fit is None else EXTENDED,
         dependence=recipe.dependence,
         bias=linear.bias,
         converged=converged,

@@ -66,8 +66,8 @@ class Table:
 
     def weights_at(self, share: Floats) -> Floats:
         """Of the test of any share, (…, level, cell), for an estimate that goes with the tests."""
-        found = [np.interp(share, self.share, level) for level in self.weights.T]
-        return np.stack(found, axis=-2)
+        levels = [np.interp(share, self.share, level) for level in self.weights.T]
+        return np.stack(levels, axis=-2)
 
 
 def hypotheses(n: int) -> Counts:
@@ -76,8 +76,8 @@ def hypotheses(n: int) -> Counts:
         return np.arange(n + 1)
     half = np.unique(np.rint(np.append(np.arange(_WHOLE), np.geomspace(_WHOLE, max(n / 2, _WHOLE), _WIDER))))
     low = half[half <= n / 2].astype(np.int64)
-    found: Counts = np.unique(np.append(low, n - low))
-    return found
+    counts: Counts = np.unique(np.append(low, n - low))
+    return counts
 
 
 def hypothesis_table(method: str, n: Counts, protocols: tuple[PureProtocol, ...], cover: Cover = INDEPENDENT) -> Table:
@@ -163,7 +163,7 @@ def _tilts(weights: Floats, n: Counts, noise: Noise, share: Floats, gamma: float
     relative = weights / shares[:, None]
     if gamma == 1:
         return [np.ones_like(weights)]
-    loudest = relative**2 * (noise.own - noise.other)[:, None]
+    loudest = relative**2 * (noise.held - noise.other)[:, None]
     uneven = np.ptp(relative, axis=0).max() > 1e-9
     directions = (relative, -relative, loudest) if uneven else (loudest,)
     return [worst_tilt(direction, shares, share, gamma) for direction in directions]

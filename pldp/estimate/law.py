@@ -137,8 +137,8 @@ def _independent(
 
     def logarithm(s: Floats) -> Complexes:
         turn = _turn(step, s)
-        own = np.exp(-1j * s * one)
-        mixed = (1 - held)[:, None] * (1 + q[:, None] * turn) + held[:, None] * own * (1 + p[:, None] * turn)
+        shift = np.exp(-1j * s * one)
+        mixed = (1 - held)[:, None] * (1 + q[:, None] * turn) + held[:, None] * shift * (1 + p[:, None] * turn)
         return np.asarray((n[:, None] * _log(mixed)).sum(axis=0) - 1j * s * centre)
 
     return logarithm, float(np.sqrt(max(float(variance), 0.0)))

@@ -90,18 +90,18 @@ def codes(protocol: PureProtocol, reports: Reports) -> NDArray[np.intp]:
     """Each report's support set as one number, value j as bit j."""
     packed = np.packbits(protocol.members(reports), axis=1, bitorder="little")
     places = 1 << 8 * np.arange(packed.shape[1], dtype=np.intp)
-    found: NDArray[np.intp] = packed @ places
-    return found
+    numbers: NDArray[np.intp] = packed @ places
+    return numbers
 
 
 def tally(protocol: PureProtocol, reports: Reports) -> Counts:
     """How many reports have each support set; additive over any split of the reports."""
     if supports_one(protocol):
         return protocol.support(reports)
-    found = np.zeros(table_size(protocol), dtype=np.int64)
+    counts = np.zeros(table_size(protocol), dtype=np.int64)
     for start in range(0, len(reports), _ROWS):
-        found += np.bincount(codes(protocol, reports[start : start + _ROWS]), minlength=found.size)
-    return found
+        counts += np.bincount(codes(protocol, reports[start : start + _ROWS]), minlength=counts.size)
+    return counts
 
 
 def tally_hidden(protocol: PureProtocol, reports: Reports, level_reports: NDArray[np.integer], n_levels: int) -> Counts:
@@ -124,12 +124,14 @@ def table_blocks(protocols: Sequence[PureProtocol], tables: Sequence[Counts] | C
         used = [np.flatnonzero(tables[i]) for i in mine]
         if not sum(cells.size for cells in used):
             continue
-        found = np.concatenate(used)
+        numbers = np.concatenate(used)
         levels = np.repeat(mine, [cells.size for cells in used])
         weight = np.concatenate([tables[i][cells] for i, cells in zip(mine, used, strict=True)]).astype(np.float64)
-        for start in range(0, found.size, _ROWS):
+        for start in range(0, numbers.size, _ROWS):
             some = slice(start, start + _ROWS)
-            members = _one_hot(found[some], size) if one else _bits(found[some], size, found.size * size <= _DENSE)
+            members = (
+                _one_hot(numbers[some], size) if one else _bits(numbers[some], size, numbers.size * size <= _DENSE)
+            )
             kept.append(Block(members, levels[some], weight[some]))
     return lambda: kept
 
@@ -177,9 +179,9 @@ def maximum_likelihood(
         slope = gain / (1 + gain * (block.matrix @ path.point))
         curvature += gram(block.matrix, block.weight * slope**2)
         for level in np.unique(block.level):
-            own = np.where(block.level == level, block.weight, 0.0)
-            support[level] += block.matrix.T @ own
-            sizes[level] += own.sum()
+            weights = np.where(block.level == level, block.weight, 0.0)
+            support[level] += block.matrix.T @ weights
+            sizes[level] += weights.sum()
     curvature[np.diag_indices(size)] += _unseen(protocols, lift, path.point, support, sizes)
     covariance = own_shares(tangent_inverse(curvature, (size,)), path.point, n)
     return Likelihood(
@@ -211,10 +213,10 @@ def check_size(protocols: Sequence[PureProtocol]) -> int:
     return size
 
 
-def _one_hot(found: NDArray[np.intp], size: int) -> csr_array:
-    return csr_array((np.ones(found.size), found, np.arange(found.size + 1)), shape=(found.size, size))
+def _one_hot(numbers: NDArray[np.intp], size: int) -> csr_array:
+    return csr_array((np.ones(numbers.size), numbers, np.arange(numbers.size + 1)), shape=(numbers.size, size))
 
 
-def _bits(found: NDArray[np.intp], size: int, dense: bool) -> Bits | Floats:
-    bits = (found[:, None] >> np.arange(size)) & 1
+def _bits(numbers: NDArray[np.intp], size: int, dense: bool) -> Bits | Floats:
+    bits = (numbers[:, None] >> np.arange(size)) & 1
     return bits.astype(np.float64) if dense else bits.astype(np.uint8)

@@ -47,8 +47,8 @@ def descend(projector: Floats, reference: Floats, fitted: Floats, steps: int) ->
         largest = np.take_along_axis(size, worst, axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
             limits = np.where(np.abs(row) > _TIE, (largest - size) / np.abs(row), np.inf)
-            own = np.take_along_axis(row, worst, axis=-1)
-            np.put_along_axis(limits, worst, np.where(own > _TIE, largest / own, 0.0), axis=-1)
+            entry = np.take_along_axis(row, worst, axis=-1)
+            np.put_along_axis(limits, worst, np.where(entry > _TIE, largest / entry, 0.0), axis=-1)
         delta = limits.min(axis=-1, keepdims=True)
         if not np.any(delta > 0):  # exact ties: no step lowers the largest error
             break

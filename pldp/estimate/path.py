@@ -70,10 +70,10 @@ class Path:
         least of (moved + Σ_U π)/(Σ_U π/cost) over these, and hi the largest of (Σ_D π − moved)/(Σ_D π/cost) over the
         noisiest.
         """
-        mass, told, mass_back, told_back = self._sums
+        mass, information, mass_back, information_back = self._sums
         amount = moved[..., None, :]
-        low = ((amount + mass) / told).min(axis=-2, keepdims=True)
-        high = ((mass_back - amount) / told_back).max(axis=-2, keepdims=True)
+        low = ((amount + mass) / information).min(axis=-2, keepdims=True)
+        high = ((mass_back - amount) / information_back).max(axis=-2, keepdims=True)
         raw = self.people * np.maximum(np.minimum(1.0, high / self.cost), low / self.cost)
         weights: Floats = raw / raw.sum(axis=-2, keepdims=True)
         return weights

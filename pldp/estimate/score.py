@@ -38,7 +38,7 @@ class Curve:
         return self.base + self.slope * frequency - self.bend * frequency**2
 
 
-def linear_curve(weights: Floats, n: Counts, own: Floats, other: Floats, *, population: bool = False) -> Curve:
+def linear_curve(weights: Floats, n: Counts, held: Floats, other: Floats, *, population: bool = False) -> Curve:
     """Variance of Σ_τ w_τ f̂_τ − f over the hypothesised f, the weights being fixed (docs/methods.md section 7).
 
     `weights` is (…, level, cell); `own` and `other` are the noise of one report about a holder and about anybody else,
@@ -51,7 +51,7 @@ def linear_curve(weights: Floats, n: Counts, own: Floats, other: Floats, *, popu
     if population:
         between = noise.sum(axis=-2)
     base = (noise * other[:, None]).sum(axis=-2)
-    return Curve(base, (noise * (own - other)[:, None]).sum(axis=-2) + between, between)
+    return Curve(base, (noise * (held - other)[:, None]).sum(axis=-2) + between, between)
 
 
 def score_interval(frequency: Floats, curve: Curve, z: float) -> Interval:
@@ -111,8 +111,8 @@ def contrast_noise(protocol: PureProtocol, first: int, second: int = 0) -> Contr
     is the person's own and b − q² if neither is, a and b the protocol's `exact_pairs`.
     """
     p, q = protocol.exact_p, protocol.exact_q
-    own, others = protocol.exact_pairs
-    with_own, without = own - p * q, others - q * q
+    held_pair, others = protocol.exact_pairs
+    with_held, without = held_pair - p * q, others - q * q
 
     def others_only(a: int, b: int) -> float:
         pairs = a * (a - 1) + b * (b - 1) - 2 * a * b
@@ -120,7 +120,7 @@ def contrast_noise(protocol: PureProtocol, first: int, second: int = 0) -> Contr
 
     def holder(a: int, b: int) -> float:
         """One of the `a` is the own value."""
-        tied = 2 * (a - 1 - b) * with_own
+        tied = 2 * (a - 1 - b) * with_held
         return float((p * (1 - p) + tied) / (p - q) ** 2) + others_only(a - 1, b)
 
     return ContrastNoise(holder(first, second), holder(second, first) if second else 0.0, others_only(first, second))

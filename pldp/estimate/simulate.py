@@ -33,9 +33,9 @@ def draw_levels(counts: Counts, sizes: Counts, repeats: int, rng: np.random.Gene
         behind = left.sum(axis=-1)
         for value in range(counts.size):
             behind = behind - left[:, value]
-            own = left[:, value]
+            holders = left[:, value]
             # NumPy refuses an empty urn; the last value takes whatever is still wanted.
-            taken = rng.hypergeometric(own, np.maximum(behind, 1), np.minimum(wanted, own + behind))
+            taken = rng.hypergeometric(holders, np.maximum(behind, 1), np.minimum(wanted, holders + behind))
             taken = np.where(behind == 0, wanted, taken)
             drawn[:, level, value] = taken
             wanted = wanted - taken
@@ -82,6 +82,6 @@ def draw_cell_support(
     level_counts: Counts, sizes: Counts, protocols: tuple[PureProtocol, ...], rng: np.random.Generator
 ) -> Counts:
     """Support of one value by level, (repeat, level): exact for every pure protocol, two binomials each."""
-    own, other = ([getattr(protocol, side) for protocol in protocols] for side in "pq")
-    drawn: Counts = rng.binomial(level_counts, own) + rng.binomial(sizes - level_counts, other)
+    held, other = ([getattr(protocol, side) for protocol in protocols] for side in "pq")
+    drawn: Counts = rng.binomial(level_counts, held) + rng.binomial(sizes - level_counts, other)
     return drawn

@@ -28,8 +28,8 @@ def value_leak(one: PureProtocol, other: PureProtocol) -> Fraction | None:
     if type(one) is not type(other) or one.domain_size != other.domain_size or not one.level_free:
         return None
     if isinstance(one, Unary):
-        own = _bit_ratio(one.exact_p, other.exact_p)
-        return own * _bit_ratio(one.exact_q, other.exact_q) ** (one.domain_size - 1)
+        held = _bit_ratio(one.exact_p, other.exact_p)
+        return held * _bit_ratio(one.exact_q, other.exact_q) ** (one.domain_size - 1)
     if isinstance(one, KRR):
         kept = one.exact_p / other.exact_p
         return kept if one.domain_size == 1 else max(kept, one.exact_q / other.exact_q)

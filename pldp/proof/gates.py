@@ -66,13 +66,13 @@ def rehearsal(trials: Sequence[Trial]) -> Gate:
     """Its sentence says what deviation of ε so many people show, and names channels that show 10 % less surely."""
     known = [trial.visible for trial in trials if trial.epsilon >= FROM]
     seen = [visible for visible in known if visible <= 1]
-    told = f"; an ε that is {max(seen):.1%} off is caught 99 times in 100" if seen else ""
+    sharpness = f"; an ε that is {max(seen):.1%} off is caught 99 times in 100" if seen else ""
     blind = len(trials) - len(seen)
-    told += f" on {len(seen)} of {len(trials)} channels" if seen and blind else " on every channel" if seen else ""
+    sharpness += f" on {len(seen)} of {len(trials)} channels" if seen and blind else " on every channel" if seen else ""
     return tails(
         "channels_rehearsed",
         f"Reports of {sum(trial.people for trial in trials):,} made-up people, drawn and counted by the same code and "
-        f"kept nowhere, are as the budgets promise{told}{_less_seen(trials)}.",
+        f"kept nowhere, are as the budgets promise{sharpness}{_less_seen(trials)}.",
         [trial.tail for trial in trials],
         REHEARSED,
     )

@@ -62,10 +62,10 @@ def _subset(protocol: Subset, epsilon: float) -> SupportLaw:
         return SupportLaw(1.0, 1.0, 0.0, 1.0, 1.0)
     missed = (k - w) / (w * math.exp(epsilon) + k - w)
     p = 1 - missed
-    own = p * (w - 1) / (k - 1)
+    held_pair = p * (w - 1) / (k - 1)
     others = (p * (w - 1) * (w - 2) + missed * w * (w - 1)) / max((k - 1) * (k - 2), 1)
     gap = missed * w * math.expm1(epsilon) / (k - 1)
-    return SupportLaw(p, (w - 1 + missed) / (k - 1), gap, own, others)
+    return SupportLaw(p, (w - 1 + missed) / (k - 1), gap, held_pair, others)
 
 
 def _olh(protocol: OLH, epsilon: float) -> SupportLaw:

@@ -20,10 +20,10 @@ the people more hold all values in turn."""
 
 def compare_support(channel: str, protocol: PureProtocol, epsilon: float) -> Compared:
     again = support_law(protocol, epsilon)
-    own, others = protocol.exact_pairs
+    held_pair, others = protocol.exact_pairs
     if protocol.domain_size == 1:
         return Compared(channel, 0.0)
-    these = np.array([protocol.p, protocol.q, protocol.gap, float(own), float(others)])
+    these = np.array([protocol.p, protocol.q, protocol.gap, float(held_pair), float(others)])
     those = np.array([again.p, again.q, again.gap, again.own_pair, again.other_pair])
     if protocol.domain_size == 2:  # there are no two others
         these, those = these[:-1], those[:-1]
@@ -41,9 +41,9 @@ def people_for(protocol: PureProtocol, epsilon: float, cells: int) -> int:
     k = protocol.domain_size
     cost = -(-k * MOST_CELLS // max(cells, 1))
     laws = laws_around(protocol, max(epsilon, FROM))
-    own = people_needed(laws[1].p * (1 - laws[1].p), shifted([law.p for law in laws]), 1.0, cost)
+    held = people_needed(laws[1].p * (1 - laws[1].p), shifted([law.p for law in laws]), 1.0, cost)
     moves = shifted([_others(law, k)[0] for law in laws])
-    return min(own, people_needed(_others(laws[1], k)[1], moves, _largest(protocol), cost)) if k > 1 else own
+    return min(held, people_needed(_others(laws[1], k)[1], moves, _largest(protocol), cost)) if k > 1 else held
 
 
 def _others(law: SupportLaw, k: int) -> tuple[float, float]:
@@ -74,18 +74,18 @@ def support_trial(
     each = -(-people // held.size)
     support = np.stack([count(np.full(each, value, dtype=np.uint16)) for value in held])
     n, (below, law, above) = each * held.size, laws_around(protocol, epsilon)
-    own = support[np.arange(held.size), held]
+    hits = support[np.arange(held.size), held]
     total = float(support.sum())
     mean, variance = _others(law, k)
     moves = shifted([_others(below, k)[0], mean, _others(above, k)[0]])
     own_variance = law.p * (1 - law.p)
     missed = n - each * np.isin(np.arange(k), held)
     elsewhere = support.sum(axis=0)
-    elsewhere[held] -= own
+    elsewhere[held] -= hits
     sums = [
-        (float(own.sum()), n * law.p, n * own_variance, 1.0, n * shifted([below.p, law.p, above.p]), n),
-        (total - own.sum(), n * mean, n * variance, _largest(protocol), n * moves),
-        (own, each * law.p, each * own_variance, 1.0, 0.0, each),
+        (float(hits.sum()), n * law.p, n * own_variance, 1.0, n * shifted([below.p, law.p, above.p]), n),
+        (total - hits.sum(), n * mean, n * variance, _largest(protocol), n * moves),
+        (hits, each * law.p, each * own_variance, 1.0, 0.0, each),
         (elsewhere, missed * law.q, missed * law.q * (1 - law.q), 1.0, 0.0, missed),
     ]
     if k > BLOCKS:

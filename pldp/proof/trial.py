@@ -70,8 +70,8 @@ class Trial:
     def visible(self) -> float:
         """The relative deviation of ε that so many people show 99 times in 100, by the sum that tells most."""
         needed = REACH * np.sqrt(self.variance + self.largest * self.shift / 3)
-        told = np.divide(self.shift, needed, out=np.zeros_like(needed), where=needed > 0)
-        sharpest = float(np.max(told, initial=0.0))
+        signals = np.divide(self.shift, needed, out=np.zeros_like(needed), where=needed > 0)
+        sharpest = float(np.max(signals, initial=0.0))
         return OFF / sharpest if sharpest else np.inf
 
 
@@ -85,8 +85,8 @@ def _binomial_tail(observed: Floats, draws: Floats, chance: Floats) -> Floats:
 
 def people_needed(variance: float, shift: float, largest: float, cells: int) -> int:
     """How many show a shift of one term's mean; `cells` is what one of them takes, `MOST_CELLS` what may be taken."""
-    told = shift > 1e-12 * largest  # what does not move tells nothing, however many are asked
-    wanted = REACH**2 * (variance + largest * shift / 3) / shift**2 if told else MOST
+    moves = shift > 1e-12 * largest  # what does not move tells nothing, however many are asked
+    wanted = REACH**2 * (variance + largest * shift / 3) / shift**2 if moves else MOST
     return int(max(256, min(wanted, MOST, MOST_CELLS // max(cells, 1))))
 
 

@@ -104,13 +104,13 @@ def position(rule: Single, cell: str | None) -> int:
 
 def combined(rule: Product, cells: tuple[str | None, ...]) -> int:
     """The position of several cells together; below 0 where one of them has none."""
-    found = 0
+    together = 0
     for part, cell in zip(rule.parts, cells, strict=True):
         at = position(part, cell)
         if at < 0:
             return at
-        found = found * part.size + at
-    return found
+        together = together * part.size + at
+    return together
 
 
 def weight(rule: Importance, cell: str | None) -> float:

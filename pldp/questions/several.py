@@ -139,10 +139,10 @@ def _keys(content: Mapping[str, Any], entry: dict[str, Any]) -> Iterator[tuple[s
         yield key, value
     yield from ((key, content[key]) for key in ("name", "gates", "retention") if key in content)
     if "expected" in content and isinstance(content["expected"], dict):
-        own = entry.get("expected", {})
-        if isinstance(own, dict) and "users" in own:
+        expected = entry.get("expected", {})
+        if isinstance(expected, dict) and "users" in expected:
             raise BrokenRule("expected.users is said once, at the top, for all questions", field="questions")
-        yield "expected", {**(own if isinstance(own, dict) else {}), **content["expected"]}
+        yield "expected", {**(expected if isinstance(expected, dict) else {}), **content["expected"]}
     if "source" in content:
         if "source" in entry:
             raise BrokenRule(

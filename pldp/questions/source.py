@@ -126,8 +126,8 @@ def roles(table: SourceTable) -> list[tuple[Located, Roles]]:
         return [(table.source, (values, choices, {"source.user_id": table.user}))]
     held = {"source.item": table.source.item, "source.count": table.count}
     ids: dict[str, str | None] = {"source.user": table.source.user}
-    found: list[tuple[Located, Roles]] = [(table.source, (held, {f"source.{table.choice}": table.stated}, ids))]
+    sources: list[tuple[Located, Roles]] = [(table.source, (held, {f"source.{table.choice}": table.stated}, ids))]
     if table.users is not None:
         taken: dict[str, str | None] = {f"users.{table.choice}": table.users_choice}
-        found.append((table.users, ({}, taken, {"users.user": table.users_id})))
-    return found
+        sources.append((table.users, ({}, taken, {"users.user": table.users_id})))
+    return sources

@@ -114,14 +114,14 @@ class Levels(Model):
     def _placed(self) -> Self:
         check_choices(self.choices, self.missing)
         check_shares("assigned", self.assigned, self.choices)
-        given = (self.epsilon_p is not None, self.max_leak is not None)
-        if self.hidden and given != (True, True):
+        stated = (self.epsilon_p is not None, self.max_leak is not None)
+        if self.hidden and stated != (True, True):
             raise BrokenRule(
                 "hidden needs epsilon_p, the budget of the report about the level, and max_leak, the most "
                 "that all reports of a user may tell about it",
                 field="visibility",
             )
-        if not self.hidden and any(given):
+        if not self.hidden and any(stated):
             raise ValueError("epsilon_p and max_leak go with visibility: hidden")
         if self.hidden and len(self.choices) == 1:
             raise BrokenRule("hidden needs at least two choices: a single level tells nothing", field="visibility")

@@ -230,8 +230,8 @@ class Spec(Model):
     def _check_columns(self) -> None:
         values = {f"attributes.{a.name}": a.column or a.name for a in (*self.categories, *self.number_attributes)}
         column, importance = self.levels.column, None if self.numbers is None else self.numbers.importance
-        own = column if isinstance(column, dict) else {}
-        choices = {f"levels.column.{name}": stated for name, stated in own.items()}
+        by_attribute = column if isinstance(column, dict) else {}
+        choices = {f"levels.column.{name}": stated for name, stated in by_attribute.items()}
         choices |= {"levels.column": column} if isinstance(column, str) else {}
         if isinstance(importance, dict):
             choices |= {f"numbers.importance.{name}": stated for name, stated in importance.items()}

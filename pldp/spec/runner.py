@@ -27,8 +27,8 @@ def _place(value: Any) -> Any:
     """A local cluster, or the address of a scheduler."""
     if value is None or value == LOCAL:
         return value
-    found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
-    if found is None or not 1 <= int(found[3]) <= 65535:
+    parts = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    if parts is None or not 1 <= int(parts[3]) <= 65535:
         raise ValueError("must be local, or the address of a scheduler such as tcp://10.0.0.5:8786 or tls://host:8786")
     return value
 
@@ -37,8 +37,8 @@ def _bytes(value: Any) -> Any:
     """A size as people write it."""
     if value is None:
         return value
-    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    size = 0 if found is None else int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2]])
+    parts = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    size = 0 if parts is None else int(float(parts[1]) * (1024 if parts[3] else 1000) ** _POWERS[parts[2]])
     if size < LEAST_MEMORY:
         raise ValueError(f"must be a size of at least {LEAST_MEMORY // 10**6} MB, such as 512 MB or 2 GB")
     return size

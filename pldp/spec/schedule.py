@@ -25,8 +25,8 @@ class Schedule(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _plain(cls, given: Any) -> Any:
-        return {"cron": given} if isinstance(given, str) else given
+    def _plain(cls, value: Any) -> Any:
+        return {"cron": value} if isinstance(value, str) else value
 
     @field_validator("cron")
     @classmethod

@@ -79,16 +79,16 @@ def _read(spec: CatalogueFile, path: Path, attributes: tuple[str, ...], seen: St
     codes = numbers["number"].to_numpy().astype(np.int64)
     columns = rows["attribute"].replace_strict(known, range(len(attributes)), return_dtype=pl.Int64).to_numpy()
     try:
-        found = Catalogue.from_triples(attributes, codes, columns, weights, n_items=len(items), grid=spec.grid)
+        catalogue = Catalogue.from_triples(attributes, codes, columns, weights, n_items=len(items), grid=spec.grid)
         dense = np.zeros((len(items), len(attributes)), dtype=np.float64 if weights is not None else np.int64)
         dense[codes, columns] = 1 if weights is None else weights
-        units = found.units(dense)
+        units = catalogue.units(dense)
     except ValueError as error:
         remedy = "Items are numbered from 0 by their first rows."
         raise SourceError.broken(error, Outcome.NOTHING_RUN, file=path, remedy=remedy) from None
     content = pl.DataFrame({"item": rows["item"], "attribute": rows["attribute"], "units": units[codes, columns]})
     digest = hashlib.sha256(content.sort("item", "attribute").write_csv().encode()).hexdigest()
-    return Listed(found, items, units, digest, seen)
+    return Listed(catalogue, items, units, digest, seen)
 
 
 def _refuse(bad: pl.DataFrame, where: pl.Expr, path: Path, column: str, rule: str) -> None:

@@ -16,12 +16,12 @@ def hand_out(home: Path, wanted: str, provider: str, folder: Path, *, force: boo
 
     A copy is what was drawn once: handing it out again spends nothing.
     """
-    found = read_release(home, wanted)
-    _refuse_unknown(found, provider)
-    files = sorted((Home(home).reports / found.release_id / f"provider={provider}").glob("*.parquet"))
+    release = read_release(home, wanted)
+    _refuse_unknown(release, provider)
+    files = sorted((Home(home).reports / release.release_id / f"provider={provider}").glob("*.parquet"))
     if not files:
         raise RequestError(
-            f"the reports of release {found.release_id} are not stored here any more",
+            f"the reports of release {release.release_id} are not stored here any more",
             Outcome.NOTHING_WRITTEN,
             file=home,
             remedy="They are never drawn again: a further release spends its own budget.",
@@ -41,21 +41,21 @@ def hand_out(home: Path, wanted: str, provider: str, folder: Path, *, force: boo
     return names
 
 
-def _refuse_unknown(found: PublishedRelease, provider: str) -> None:
-    if found.status != "published":
+def _refuse_unknown(release: PublishedRelease, provider: str) -> None:
+    if release.status != "published":
         raise RequestError(
-            f"Release {found.release_id} was refused ({found.failed_gates()}): no provider gets its reports",
+            f"Release {release.release_id} was refused ({release.failed_gates()}): no provider gets its reports",
             Outcome.NOTHING_WRITTEN,
         )
-    known = found.tables["aggregates"]["provider"].unique(maintain_order=True).to_list()
+    known = release.tables["aggregates"]["provider"].unique(maintain_order=True).to_list()
     if not known:
         raise RequestError(
-            f"Release {found.release_id} has no providers: only releases of kind aggregates have",
+            f"Release {release.release_id} has no providers: only releases of kind aggregates have",
             Outcome.NOTHING_WRITTEN,
         )
     if provider not in known:
         raise RequestError(
-            f"must be one of release {found.release_id}'s: {', '.join(known)}",
+            f"must be one of release {release.release_id}'s: {', '.join(known)}",
             Outcome.NOTHING_WRITTEN,
             field="--provider",
             value=quoted(provider),

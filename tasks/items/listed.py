@@ -19,18 +19,18 @@ from pldp.tasks.sources.whole import read_whole
 def read_items(spec: ItemList, path: Path) -> tuple[str, ...]:
     """The declared items, in the order of the file."""
     rows = read_whole(source_at(path, spec, "items", Outcome.NOTHING_RUN), {"item": spec.item})
-    found = rows["item"].to_list()
-    if None in found:
-        raise SourceError("is empty", Outcome.NOTHING_RUN, file=path, row=found.index(None) + 1, column=spec.item)
-    if not 1 <= len(found) <= MAX_ITEMS:
+    items = rows["item"].to_list()
+    if None in items:
+        raise SourceError("is empty", Outcome.NOTHING_RUN, file=path, row=items.index(None) + 1, column=spec.item)
+    if not 1 <= len(items) <= MAX_ITEMS:
         raise SourceError(
-            f"must list 1 to {MAX_ITEMS:,} items", Outcome.NOTHING_RUN, file=path, value=f"{len(found):,}"
+            f"must list 1 to {MAX_ITEMS:,} items", Outcome.NOTHING_RUN, file=path, value=f"{len(items):,}"
         )
     again = rows.filter(~pl.col("item").is_first_distinct())
     if not again.is_empty():
         place = int(again["position"][0])
         raise SourceError("the item is listed already", Outcome.NOTHING_RUN, file=path, row=place, column=spec.item)
-    return tuple(found)
+    return tuple(items)
 
 
 def scored_levels(spec: Scores, n_levels: int, path: Path, items: tuple[str, ...]) -> tuple[int, ...]:

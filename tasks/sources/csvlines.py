@@ -161,14 +161,14 @@ class _Scan:
     def _opens(self, text: NDArray[np.uint8], quotes: Positions) -> Truths:
         """Whether a quote stands at the start of a cell, but for spaces."""
         at = past_spaces(text, quotes - 1, -1) if self.delimiter != b" " else quotes - 1
-        found = (at < 0) | (text[at] == LF) | (text[at] == CR)
-        return found | self._is_delimiter(text, at - len(self.delimiter) + 1)
+        starts = (at < 0) | (text[at] == LF) | (text[at] == CR)
+        return starts | self._is_delimiter(text, at - len(self.delimiter) + 1)
 
     def _is_delimiter(self, text: NDArray[np.uint8], at: Positions) -> Truths:
-        found = (at >= 0) & (at + len(self.delimiter) <= text.size)
+        matches = (at >= 0) & (at + len(self.delimiter) <= text.size)
         for i, byte in enumerate(self.delimiter):
-            found &= text[np.clip(at + i, 0, text.size - 1)] == byte
-        return found
+            matches &= text[np.clip(at + i, 0, text.size - 1)] == byte
+        return matches
 
     def _quoted_remark(
         self, text: NDArray[np.uint8], quotes: Positions, before: Truths, ends: Positions

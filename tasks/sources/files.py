@@ -37,7 +37,7 @@ class Files(Source):
 
     @cached_property
     def _files(self) -> tuple[File, ...]:
-        files = tuple(self.file_at(found.path) for found in list_files(self.path, self.outcome))
+        files = tuple(self.file_at(listed.path) for listed in list_files(self.path, self.outcome))
         other = next((file for file in files if file.format != files[0].format), None)
         if other is not None:
             raise SourceError(

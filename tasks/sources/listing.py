@@ -90,7 +90,7 @@ def files_at(path: Path) -> set[tuple[int, ...]]:
     except SourceError:
         return set()
     if many is not None:
-        return {found.identity for found in many}
+        return {file.identity for file in many}
     try:
         return {identity(path.stat())}
     except OSError:  # whoever reads it says what is wrong with it

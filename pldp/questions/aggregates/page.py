@@ -74,8 +74,14 @@ def results(page: Published) -> tuple[Section, ...]:
     )
     legend = any(not _reliable(row) for row in rows)
     figures = tuple(
-        _provider(page, str(name), sorted(own, key=lambda row: order[row["attribute"]]), legend, drawn=place < CHARTED)
-        for place, (name, own) in enumerate(providers.items())
+        _provider(
+            page,
+            str(name),
+            sorted(provider_rows, key=lambda row: order[row["attribute"]]),
+            legend,
+            drawn=place < CHARTED,
+        )
+        for place, (name, provider_rows) in enumerate(providers.items())
     )
     return (Section("totals", "Totals", (intro, Pair(figures))),)
 
@@ -131,8 +137,8 @@ def budgets(page: Published) -> tuple[Block, ...]:
     unit = rows[0]["unit"]
     spoken = words.mechanisms(row["mechanism"] for row in rows)
     views = tuple(
-        _towards(page, str(name), own, unit, place)
-        for place, (name, own) in enumerate(grouped(rows, "provider").items())
+        _towards(page, str(name), provider_rows, unit, place)
+        for place, (name, provider_rows) in enumerate(grouped(rows, "provider").items())
     )
     return (
         Paragraph(

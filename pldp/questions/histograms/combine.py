@@ -125,10 +125,10 @@ def _stream(plan: Histograms, attribute: AttributePlan, reports: Reports) -> Ite
         protocol = attribute.protocols[level or 0]
         for columns in reports.columns(sheet):
             rows = from_words(columns, protocol.report_bytes)
-            told = None if level is not None else columns[LEVEL].astype(np.intp)
+            levels = None if level is not None else columns[LEVEL].astype(np.intp)
             for start in range(0, len(rows), size):
                 part = slice(start, start + size)
-                yield report_block(protocol, rows[part], level if told is None else told[part])  # type: ignore[arg-type]
+                yield report_block(protocol, rows[part], level if levels is None else levels[part])  # type: ignore[arg-type]
 
 
 def conclude(plan: Histograms, tallies: Tallies, estimates: Mapping[str, Mapping[str, Histogram]]) -> HistogramsResult:

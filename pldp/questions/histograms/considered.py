@@ -45,11 +45,11 @@ def considered(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fracti
     Hidden levels ask for reports that look alike at every level, and leave out what alone would tell too much of it.
     """
     barred = _barred(spec, attribute)
-    found = candidates(len(spec.labels(attribute)), budgets, frequencies(spec, attribute), barred, spec.report_bytes)
+    options = candidates(len(spec.labels(attribute)), budgets, frequencies(spec, attribute), barred, spec.report_bytes)
     hidden = hidden_plan(spec)
     if hidden is None:
-        return found
-    return tuple(_leak_checked(candidate, hidden) for candidate in found)
+        return options
+    return tuple(_leak_checked(candidate, hidden) for candidate in options)
 
 
 def _barred(spec: Spec, attribute: Cells | Crosstab) -> dict[str, str]:

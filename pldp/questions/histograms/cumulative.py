@@ -84,7 +84,7 @@ def _reach(weights: Floats, n: Counts, noise: Noise, share: Floats, cover: Cover
     """B + z·se at the worst tilt: one-sided tests at two edges, whose biases need not have the same sign."""
     shares, z = n / n.sum(), two_sided(cover.confidence)
     relative = weights / shares[:, None]
-    loudest = relative**2 * (noise.own - noise.other)[:, None]
+    loudest = relative**2 * (noise.held - noise.other)[:, None]
     tilts = [np.ones_like(weights)]
     if cover.gamma > 1 and n.size > 1:
         tilts = [worst_tilt(side, shares, share, cover.gamma) for side in (relative, -relative, loudest)]

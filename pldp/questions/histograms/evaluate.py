@@ -45,7 +45,7 @@ class HistogramsTruth:
 
     @cached_property
     def shares(self) -> dict[str, Floats]:
-        return {name: found.sum(axis=0) / found.sum() for name, found in self.counts.items()}
+        return {name: counts.sum(axis=0) / counts.sum() for name, counts in self.counts.items()}
 
 
 def true_counts(plan: Histograms, people: Partitions) -> HistogramsTruth:

@@ -30,7 +30,7 @@ Moments = Callable[[Counts, Counts], Estimate]
 
 def estimate_hidden(
     joint: Counts,
-    told: Counts,
+    reported: Counts,
     protocols: tuple[PureProtocol, ...],
     level_report: KRR,
     recipe: Recipe,
@@ -45,17 +45,17 @@ def estimate_hidden(
     the method before post-processing, for likelihoods AUEM's: a ratio, unbiased as n grows. `sum` and its error hold
     however levels depend on values; any other method takes them to be chosen independently, whatever is declared.
     """
-    unbiased = moments_of(recipe.method, protocols, level_report)(joint, told)
-    fit = _fit(joint, told, protocols, level_report, recipe, blocks, unbiased, rng)
+    unbiased = moments_of(recipe.method, protocols, level_report)(joint, reported)
+    fit = _fit(joint, reported, protocols, level_report, recipe, blocks, unbiased, rng)
     covariance = fit.covariance if with_covariance else None
     if with_covariance and covariance is None:
         moments = moments_of(recipe.method, protocols, level_report)
-        again, truth = _redraw(moments, told, protocols, level_report, unbiased.frequency, rng)
+        again, truth = _redraw(moments, reported, protocols, level_report, unbiased.frequency, rng)
         away = again.frequency - truth
         covariance = away.T @ away / REPEATS
-    n_users = int(told.sum())
+    n_users = int(reported.sum())
     beyond = spread(unbiased.frequency, n_users) / n_users if recipe.population else np.zeros(1)
-    low, high = _interval(joint, told, protocols, level_report, recipe, fit.frequency)
+    low, high = _interval(joint, reported, protocols, level_report, recipe, fit.frequency)
     return Histogram(
         method=recipe.method,
         biased=recipe.method in LIKELIHOODS or recipe.postprocess != "none",
@@ -86,7 +86,7 @@ class _Fit:
 
 def _fit(
     joint: Counts,
-    told: Counts,
+    reported: Counts,
     protocols: tuple[PureProtocol, ...],
     level_report: KRR,
     recipe: Recipe,
@@ -101,18 +101,18 @@ def _fit(
         return _Fit(fitted.frequency, fitted.standard_error, fitted.converged, fitted.covariance)
     if recipe.method == "emoa-paper" and blocks is not None:
         # febsf prints no error for it, and it has none: it is wrong. AUEM's stands there so that a row is complete.
-        shares = level_shares(told, level_report).frequency
+        shares = level_shares(reported, level_report).frequency
         return _Fit(emoa_paper(blocks, protocols, unbiased.frequency, shares)[0], unbiased.standard_error)
     if recipe.postprocess == "none":
         return _Fit(unbiased.frequency, unbiased.standard_error)
     moments = moments_of(recipe.method, protocols, level_report)
-    error = _bootstrap(moments, recipe, told, protocols, level_report, unbiased.frequency, rng)
+    error = _bootstrap(moments, recipe, reported, protocols, level_report, unbiased.frequency, rng)
     return _Fit(postprocess(recipe.postprocess, unbiased.frequency, unbiased.standard_error), error)
 
 
 def _interval(
     joint: Counts,
-    told: Counts,
+    reported: Counts,
     protocols: tuple[PureProtocol, ...],
     level_report: KRR,
     recipe: Recipe,
@@ -124,11 +124,11 @@ def _interval(
     """
     z = float(norm.ppf(0.5 + recipe.confidence / 2))
     if recipe.method == "sum":
-        ends = sum_interval(joint, told, protocols, level_report, z, population=recipe.population)
+        ends = sum_interval(joint, reported, protocols, level_report, z, population=recipe.population)
     elif recipe.method == "self-calibrated":
-        ends = calibrated_interval(joint.sum(axis=0), int(told.sum()), protocols, z, population=recipe.population)
+        ends = calibrated_interval(joint.sum(axis=0), int(reported.sum()), protocols, z, population=recipe.population)
     else:
-        ends = fieller_interval(joint, told, protocols, level_report, z, population=recipe.population)
+        ends = fieller_interval(joint, reported, protocols, level_report, z, population=recipe.population)
     if recipe.method not in LIKELIHOODS:
         return ends.low, ends.high
     return np.minimum(ends.low, frequency), np.maximum(ends.high, frequency)
@@ -137,46 +137,48 @@ def _interval(
 def moments_of(method: str, protocols: tuple[PureProtocol, ...], level_report: KRR) -> Moments:
     """Of a likelihood AUEM's: the unbiased estimate beside it."""
     if method == "sum":
-        return lambda joint, told: hidden_sum(joint, told, protocols, level_report)
+        return lambda joint, reported: hidden_sum(joint, reported, protocols, level_report)
     if method != "self-calibrated":
-        return lambda joint, told: auem(joint, told, protocols, level_report)
-    return lambda joint, told: self_calibrated(joint.sum(axis=-2), int(told[..., :].sum(axis=-1).flat[0]), protocols)
+        return lambda joint, reported: auem(joint, reported, protocols, level_report)
+    return lambda joint, reported: self_calibrated(
+        joint.sum(axis=-2), int(reported[..., :].sum(axis=-1).flat[0]), protocols
+    )
 
 
 def _bootstrap(
     moments: Moments,
     recipe: Recipe,
-    told: Counts,
+    reported: Counts,
     protocols: tuple[PureProtocol, ...],
     level_report: KRR,
     unbiased: Floats,
     rng: np.random.Generator,
 ) -> Floats:
     """Root mean squared error per cell of what is published."""
-    again, truth = _redraw(moments, told, protocols, level_report, unbiased, rng)
+    again, truth = _redraw(moments, reported, protocols, level_report, unbiased, rng)
     error = postprocess(recipe.postprocess, again.frequency, again.standard_error) - truth
     rmse: Floats = np.sqrt(np.mean(error**2, axis=0))
-    return np.maximum(rmse, 1 / int(told.sum()) / np.sqrt(REPEATS))
+    return np.maximum(rmse, 1 / int(reported.sum()) / np.sqrt(REPEATS))
 
 
 def _redraw(
     moments: Moments,
-    told: Counts,
+    reported: Counts,
     protocols: tuple[PureProtocol, ...],
     level_report: KRR,
     unbiased: Floats,
     rng: np.random.Generator,
 ) -> tuple[Estimate, Floats]:
     """Estimates over again if the projected ones were the truth and levels were chosen blindly, and that truth."""
-    n_users = int(told.sum())
+    n_users = int(reported.sum())
     counts = whole_counts(project_to_simplex(unbiased), n_users)
-    sizes = whole_counts(project_to_simplex(level_shares(told, level_report).frequency), n_users)
+    sizes = whole_counts(project_to_simplex(level_shares(reported, level_report).frequency), n_users)
     dealt = draw_levels(counts, sizes, REPEATS, rng)
     return moments(*draw_hidden(dealt, protocols, level_report, rng)), counts / n_users
 
 
 def moment_test(
-    joint: Counts, told: Counts, protocols: tuple[PureProtocol, ...], level_report: KRR, truth: Floats
+    joint: Counts, reported: Counts, protocols: tuple[PureProtocol, ...], level_report: KRR, truth: Floats
 ) -> Floats:
     """p-value of an evaluation's reports against the truth, the worst value times their number (Bonferroni).
 
@@ -185,15 +187,15 @@ def moment_test(
     anybody chose. Its variance is taken between users, no less than with users fixed: the test is conservative.
     Holds if levels are chosen independently of the value.
     """
-    n_users = told.sum(axis=-1)
+    n_users = reported.sum(axis=-1)
     unit = (np.eye(len(protocols)) - level_report.q) / level_report.gap  # c_l(b) as (told, level)
     p, q = (np.array([getattr(protocol, side) for protocol in protocols]) for side in "pq")
     expected = unit @ (q[:, None] + (p - q)[:, None] * truth)  # (told, value)
-    tail = told[..., None] - joint
-    mean = (joint - told[..., None] * expected).sum(axis=-2) / n_users[..., None]
+    tail = reported[..., None] - joint
+    mean = (joint - reported[..., None] * expected).sum(axis=-2) / n_users[..., None]
     square = (joint * (1 - expected) ** 2 + tail * expected**2).sum(axis=-2) / n_users[..., None]
     # A value that hardly any report supports shows no variance of its own: it has at least what the truth implies.
-    implied = np.clip((told[..., None] * expected).sum(axis=-2) / n_users[..., None], 0, 1)
+    implied = np.clip((reported[..., None] * expected).sum(axis=-2) / n_users[..., None], 0, 1)
     variance = np.maximum(np.maximum(square - mean**2, implied * (1 - implied)), 1 / n_users[..., None])
     z = np.abs(mean) * np.sqrt(n_users[..., None] / variance)
     worst: Floats = 2 * norm.sf(z).min(axis=-1) * truth.size
@@ -201,9 +203,9 @@ def moment_test(
 
 
 def sum_test(
-    joint: Counts, told: Counts, protocols: tuple[PureProtocol, ...], level_report: KRR, truth: Floats
+    joint: Counts, reported: Counts, protocols: tuple[PureProtocol, ...], level_report: KRR, truth: Floats
 ) -> Floats:
     """The same for `sum`, however levels depend on values."""
-    found = hidden_sum(joint, told, protocols, level_report)
-    z = np.abs(found.frequency - truth) / found.standard_error
+    estimate = hidden_sum(joint, reported, protocols, level_report)
+    z = np.abs(estimate.frequency - truth) / estimate.standard_error
     return np.minimum(2 * norm.sf(z).min(axis=-1) * truth.size, 1.0)

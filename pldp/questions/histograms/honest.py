@@ -39,7 +39,10 @@ class _Supports:
     def worst(self) -> tuple[float, float, float]:
         """The most improbable estimate: its tail, how far it lies from the middle, itself. Far out all tails are 0."""
         estimates = [self.estimate(int(count)) for count in self.counts]
-        return min((float(tail), -abs(found - 0.5), found) for tail, found in zip(self.tails(), estimates, strict=True))
+        return min(
+            (float(tail), -abs(estimate - 0.5), estimate)
+            for tail, estimate in zip(self.tails(), estimates, strict=True)
+        )
 
     def last_passing(self, estimate: float, alpha: float) -> float:
         """The last estimate that would pass, on the side of this one."""
@@ -54,7 +57,7 @@ class _Hidden(_Supports):
     A level told bounds a support by the weakest level alone, which nearly everything keeps.
     """
 
-    told: Counts
+    reported: Counts
     protocols: tuple[PureProtocol, ...]
     report: PureProtocol
 
@@ -68,11 +71,11 @@ class _Hidden(_Supports):
         return cls(support.counts.sum(axis=0), int(support.n.sum()), least, most, support.n, protocols, report)
 
     def tails(self) -> Floats:
-        return hidden_tails(self.counts, self.told, self.protocols, self.report)
+        return hidden_tails(self.counts, self.reported, self.protocols, self.report)
 
     def last_passing(self, estimate: float, alpha: float) -> float:
         every = np.unique(np.linspace(0, self.n, 10_001).astype(np.int64))
-        passing = every[hidden_tails(every, self.told, self.protocols, self.report) >= alpha]
+        passing = every[hidden_tails(every, self.reported, self.protocols, self.report) >= alpha]
         return self.estimate(int(passing.max() if estimate > 0.5 else passing.min()))
 
 
@@ -129,7 +132,7 @@ def _by_level(plan: Histograms, attribute: AttributePlan, support: Support) -> I
     least, most = min(protocol.exact_q for protocol in protocols), max(protocol.exact_p for protocol in protocols)
     for counts, n in zip(support.counts, support.n, strict=True):
         yield _Supports(counts, int(n), least, most)
-    told = plan.hidden.protocol
+    level_report = plan.hidden.protocol
     if support.n.sum() > 0:
-        yield _Hidden.of(support, protocols, told)
-    yield _Supports(support.n, int(support.n.sum()), told.exact_q, told.exact_p)
+        yield _Hidden.of(support, protocols, level_report)
+    yield _Supports(support.n, int(support.n.sum()), level_report.exact_q, level_report.exact_p)

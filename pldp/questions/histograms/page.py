@@ -57,7 +57,7 @@ def results(page: Published) -> tuple[Section, ...]:
     if alike:
         intro.append(Paragraph(_method(page, *next(iter(methods.values())))))
     sections = tuple(
-        _attribute(page, str(name), rows, levels.get(name, []), place, told=not alike)
+        _attribute(page, str(name), rows, levels.get(name, []), place, explained=not alike)
         for place, (name, rows) in enumerate(attributes.items())
     )
     return (Section("histograms", "Histograms", tuple(intro), sections), *level_shares(page))
@@ -76,7 +76,7 @@ def _method(page: Published, method: str, postprocess: str) -> Text:
 
 
 def _attribute(
-    page: Published, name: str, rows: list[Row], of_levels: Sequence[Row], place: int, *, told: bool
+    page: Published, name: str, rows: list[Row], of_levels: Sequence[Row], place: int, *, explained: bool
 ) -> Section:
     """Values stand as declared; of too many for a chart, the largest come first."""
     n_values, n_reports = len(rows), rows[0]["n_reports"]
@@ -87,7 +87,7 @@ def _attribute(
     count: Text = (f"{n_reports:,} reports over {words.counted(n_values, 'value')}",)
     count += (f", {unreliable:,} of them not reliable." if unreliable else ".",)
     blocks: list[Block] = [
-        Paragraph((*count, " ", *_method(page, rows[0]["method"], rows[0]["postprocess"])) if told else count)
+        Paragraph((*count, " ", *_method(page, rows[0]["method"], rows[0]["postprocess"])) if explained else count)
     ]
     fallback = words.fallback(_wanted(page), rows[0]["method"])
     if fallback:
@@ -175,14 +175,14 @@ def _numbers(page: Published, name: str, rows: list[Row], digits: int, n_values:
 
 
 def _quantiles(page: Published, name: str) -> list[Block]:
-    own = [row for row in page.rows("quantiles") if row["attribute"] == name]
-    if not own:
+    quantiles = [row for row in page.rows("quantiles") if row["attribute"] == name]
+    if not quantiles:
         return []
     said = "; ".join(
         f"{words.quantile_name(row['probability'])} at {words.measured(row['quantile'], row['standard_error'])} ± "
         f"{words.measured(row['standard_error'], row['standard_error'])} "
         f"({' to '.join(words.measured(row[end], row['standard_error']) for end in ('ci_low', 'ci_high'))})"
-        for row in own
+        for row in quantiles
     )
     return [Paragraph((f"Its quantiles, values inside a bin spread evenly: {said}.",))]
 

@@ -103,11 +103,11 @@ def predict_hidden(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, 
     n_users = int(sizes.sum())
     telling = np.full((sizes.size, sizes.size), report.q) + np.eye(sizes.size) * report.gap
     supported = np.stack([protocol.q + frequency * protocol.gap for protocol in protocols])
-    told = sizes @ telling
+    reported = sizes @ telling
     joint = telling.T @ (sizes[:, None] * supported)
     errors = {
-        "auem": auem(joint, told, protocols, report).standard_error,
-        "sum": hidden_sum(joint, told, protocols, report).standard_error,
+        "auem": auem(joint, reported, protocols, report).standard_error,
+        "sum": hidden_sum(joint, reported, protocols, report).standard_error,
     }
     if isinstance(protocols[0], KRR) and frequency.size <= MOST_VALUES:
         fitted = correct_em(table_blocks(protocols, joint), protocols, report)
@@ -119,7 +119,7 @@ def predict_hidden(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, 
 
 def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> tuple[LevelCost, ...]:
     n_users = int(sizes.sum())
-    told = [
+    information = [
         float(np.mean(1 / (protocol.noise_variance(frequency) + spread(frequency, n_users))))
         for protocol in attribute.protocols
     ]
@@ -128,7 +128,7 @@ def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> t
             level=level.level,
             standard_error=typical(predict_level(attribute, i, int(sizes[i]), frequency)),
             everyone=typical(predict_level(attribute, i, n_users, frequency)),
-            information=told[i] / max(told),
+            information=information[i] / max(information),
         )
         for i, level in enumerate(attribute.levels)
     )

@@ -64,8 +64,8 @@ def recovered(plan: Histograms) -> Iterator[Compared]:
 def _slack(plan: Histograms, attribute: AttributePlan) -> float:
     """Estimates divide by p − q, and those of hidden levels by that of the level's report too."""
     smallest = min(level.protocol.gap for level in attribute.levels)
-    told = 1.0 if plan.hidden is None else plan.hidden.protocol.gap
-    return ROUNDING / (smallest * told) if len(attribute.values) > 1 else 0.0
+    gap = 1.0 if plan.hidden is None else plan.hidden.protocol.gap
+    return ROUNDING / (smallest * gap) if len(attribute.values) > 1 else 0.0
 
 
 def _truth(attribute: AttributePlan) -> Floats:
@@ -87,8 +87,8 @@ def _expected(plan: Histograms, attribute: int, level: int | None) -> HistogramT
         return HistogramTally(sizes[level : level + 1], chances[level : level + 1] * sizes[level])
     if plan.hidden is None:
         raise ValueError("a sheet without a level is one of hidden levels")
-    told = support_law(plan.hidden.protocol, float(plan.hidden.budget))
-    say = np.full((len(laws), len(laws)), told.q) + told.gap * np.eye(len(laws))
+    level_law = support_law(plan.hidden.protocol, float(plan.hidden.budget))
+    say = np.full((len(laws), len(laws)), level_law.q) + level_law.gap * np.eye(len(laws))
     told_by, support = sizes @ say, say.T @ (sizes[:, None] * chances)
     return HistogramTally(told_by, support)  # type: ignore[arg-type]
 
@@ -121,40 +121,46 @@ def _hidden(
     plan: Histograms, hidden: HiddenPlan, sheet: Sheet, attribute: AttributePlan, stream: Keystream, cells: int
 ) -> Iterator[Trial]:
     """Everybody's level is known here, so the reports of a level can be looked at alone, and those about it too."""
-    told = np.zeros((len(attribute.levels), len(attribute.levels)), dtype=np.int64)
+    reported = np.zeros((len(attribute.levels), len(attribute.levels)), dtype=np.int64)
     for code, at in enumerate(attribute.levels):
 
         def count(values: Values, code: int = code) -> Counts:
             levels = np.full(values.size, code, dtype=np.uint16)
             tally = counted(plan, sheet, MadeUp({sheet.fields[0]: values, sheet.fields[1]: levels}), stream)[1]
-            told[code] += tally.n
+            reported[code] += tally.n
             support: Counts = tally.support.sum(axis=0)
             return support
 
         channel = f"{attribute.name} at hidden {at.level}"
         yield support_trial(channel, float(at.budget), at.protocol, count, stream, cells)
-    more = people_for(hidden.protocol, float(hidden.budget), cells) - int(told.sum())
+    more = people_for(hidden.protocol, float(hidden.budget), cells) - int(reported.sum())
     for code in range(len(attribute.levels) if more > 0 else 0):
         size = -(-more // len(attribute.levels))
         levels, values = (np.full(size, position, dtype=np.uint16) for position in (code, 0))
         people = MadeUp({sheet.fields[0]: values, sheet.fields[1]: levels})
-        told[code] += counted(plan, sheet, people, stream)[1].n
-    yield _about_levels(hidden, attribute, told)
+        reported[code] += counted(plan, sheet, people, stream)[1].n
+    yield _about_levels(hidden, attribute, reported)
 
 
-def _about_levels(hidden: HiddenPlan, attribute: AttributePlan, told: Counts) -> Trial:
+def _about_levels(hidden: HiddenPlan, attribute: AttributePlan, reported: Counts) -> Trial:
     epsilon = float(hidden.budget)
     below, law, above = (support_law(hidden.protocol, epsilon * factor) for factor in (1 - OFF, 1, 1 + OFF))
-    people, own = told.sum(axis=1), np.diag(told)
+    people, kept = reported.sum(axis=1), np.diag(reported)
     n = int(people.sum())
-    chance = np.where(np.eye(len(told), dtype=np.bool_), law.p, law.q)
+    chance = np.where(np.eye(len(reported), dtype=np.bool_), law.p, law.q)
     moves = n * shifted([below.p, law.p, above.p])
     return Trial.of(
         f"the level beside {attribute.name}",
         epsilon,
         n,
         [
-            (float(own.sum()), n * law.p, n * law.p * (1 - law.p), 1.0, moves),
-            (told.ravel(), (people[:, None] * chance).ravel(), (people[:, None] * chance * (1 - chance)).ravel(), 1, 0),
+            (float(kept.sum()), n * law.p, n * law.p * (1 - law.p), 1.0, moves),
+            (
+                reported.ravel(),
+                (people[:, None] * chance).ravel(),
+                (people[:, None] * chance * (1 - chance)).ravel(),
+                1,
+                0,
+            ),
         ],
     )

@@ -109,9 +109,11 @@ def tally(plan: Histograms, sheet: Sheet, reports: Columns) -> HistogramTally:
         return HistogramTally(
             np.array([len(rows)]), protocol.support(rows)[None], None if table is None else table[None]
         )
-    told = reports[LEVEL].astype(np.intp)
-    table = tally_hidden(protocol, rows, told, len(protocols)) if tabulated else None
-    return HistogramTally(level_tally(told, len(protocols)), joint_support(protocol, rows, told, len(protocols)), table)
+    reported = reports[LEVEL].astype(np.intp)
+    table = tally_hidden(protocol, rows, reported, len(protocols)) if tabulated else None
+    return HistogramTally(
+        level_tally(reported, len(protocols)), joint_support(protocol, rows, reported, len(protocols)), table
+    )
 
 
 def invalid(plan: Histograms, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:

@@ -117,18 +117,20 @@ def _telling(plan: Histograms, hidden: HiddenPlan, spec: Spec) -> Histograms:
 
 def _chosen(spec: Spec, attribute: Cells | Crosstab, budgets: Sequence[Fraction], frugal: bool = False) -> Candidate:
     """The least variance, or where `frugal` the least told about the level."""
-    found = considered(spec, attribute, budgets)
+    options = considered(spec, attribute, budgets)
     wanted = spec.mechanism_of(attribute)
-    if not found or (wanted != AUTO and wanted not in {c.mechanism for c in found} and len(spec.labels(attribute)) > 1):
+    if not options or (
+        wanted != AUTO and wanted not in {c.mechanism for c in options} and len(spec.labels(attribute)) > 1
+    ):
         raise ValueError(
             f"budget.total: a budget of {float(min(budgets)):g} is too small to leave any signal. {_RAISE}"
         )
     hidden = hidden_plan(spec)
-    free = [candidate for candidate in found if candidate.refused is None]
+    free = [candidate for candidate in options if candidate.refused is None]
     if frugal and hidden is not None and free:
         return min(free, key=lambda candidate: level_leak([candidate.protocols], hidden.protocol) or Fraction(1))
     try:
-        return choose(found)
+        return choose(options)
     except ValueError as error:
         raise ValueError(f"mechanism: attribute {attribute.name}: {error}") from None
 

@@ -151,9 +151,9 @@ def study_attribute(
             dealt = draw_levels(counts, sizes, batch, rng)
         levels = estimate_levels(draw_support(dealt, attribute.protocols, rng), sizes, attribute.protocols)
         for method in LINEAR_METHODS:
-            found = answer(method, levels, recipe.cover)
-            combined = found.combined
-            held = (found.low <= truth + 1e-12) & (truth - 1e-12 <= found.high)
+            result = answer(method, levels, recipe.cover)
+            combined = result.combined
+            held = (result.low <= truth + 1e-12) & (truth - 1e-12 <= result.high)
             errors[method].add(combined.frequency - truth, covered=held)
             if method == chosen:
                 fired += int((unbiasedness(combined, levels, truth) < alpha).sum())

@@ -56,17 +56,17 @@ def study_hidden(
             dealt = np.broadcast_to(level_counts, (batch, *level_counts.shape))
         else:
             dealt = draw_levels(counts, sizes, batch, rng)
-        joint, told = draw_hidden(dealt, protocols, report, rng)
-        fired += int((moment_test(joint, told, protocols, report, truth) < alpha).sum())
+        joint, reported = draw_hidden(dealt, protocols, report, rng)
+        fired += int((moment_test(joint, reported, protocols, report, truth) < alpha).sum())
         for name, method in methods.items():
             part = slice(EM_REPEATS - errors[name].repeats if name == "em" else None)
             if len(joint[part]):
-                found = method(dealt[part], joint[part], told[part])
-                if isinstance(found, Estimate):
-                    held = _held(name, joint[part], told[part], protocols, report, z, truth)
-                    errors[name].add(found.frequency - truth, found.standard_error, z, held)
+                estimate = method(dealt[part], joint[part], reported[part])
+                if isinstance(estimate, Estimate):
+                    held = _held(name, joint[part], reported[part], protocols, report, z, truth)
+                    errors[name].add(estimate.frequency - truth, estimate.standard_error, z, held)
                 else:
-                    errors[name].add(found - truth)
+                    errors[name].add(estimate - truth)
         done += batch
     predicted = predict_hidden(attribute, hidden, sizes, truth)
     return AttributeStudy(
@@ -79,7 +79,7 @@ def study_hidden(
 def _held(
     name: str,
     joint: Counts,
-    told: Counts,
+    reported: Counts,
     protocols: tuple[PureProtocol, ...],
     report: PureProtocol,
     z: float,
@@ -87,11 +87,11 @@ def _held(
 ) -> NDArray[np.bool_] | None:
     """Which shares the published intervals hold; None where there is another one."""
     if name == "auem":
-        ends = fieller_interval(joint, told, protocols, report, z)
+        ends = fieller_interval(joint, reported, protocols, report, z)
     elif name == "self-calibrated":
-        ends = calibrated_interval(joint.sum(axis=-2), int(told[0].sum()), protocols, z)
+        ends = calibrated_interval(joint.sum(axis=-2), int(reported[0].sum()), protocols, z)
     elif name == "sum":
-        ends = sum_interval(joint, told, protocols, report, z)
+        ends = sum_interval(joint, reported, protocols, report, z)
     else:
         return None
     return np.asarray((ends.low <= truth + _ROUNDING) & (truth - _ROUNDING <= ends.high))
@@ -118,7 +118,7 @@ def _methods(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, rng: n
         return lambda dealt, _, __: protocol.estimate(protocol.sample_support(dealt.sum(axis=-2), rng), n_users)
 
     methods: dict[str, Draw] = {
-        "auem": lambda _, joint, told: auem(joint, told, protocols, report),
+        "auem": lambda _, joint, reported: auem(joint, reported, protocols, report),
         "oc+, levels public": public,
         "uniform, strictest": alike("strictest"),
         "uniform, weakest": alike("weakest"),

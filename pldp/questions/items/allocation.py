@@ -28,7 +28,7 @@ _PRICES = 140.0  # of ln λ for a weight of one
 
 
 @dataclass(frozen=True)
-class RowWish:
+class RowDemand:
     """Weights of the items' errors, the bound of a row, and a bound for each item or none."""
 
     weights: tuple[float, ...]
@@ -53,17 +53,17 @@ def noise(epsilon: Floats) -> Floats:
     return 0.25 / np.sinh(epsilon / 2) ** 2
 
 
-def split_row(wish: RowWish) -> tuple[Fraction, ...]:
+def split_row(demand: RowDemand) -> tuple[Fraction, ...]:
     """Budgets of least Σ_j w_j v(ε_j) with Σ ε_j ≤ bound, ε_j ≤ cap_j, in the order asked; whole ticks of 2^-40.
 
     v is convex, so all items below their caps have the same price w_j |v′(ε_j)| = λ (those that the order holds
     together have it in the mean), and one λ spends the bound.
     """
-    weights = np.array(wish.weights) / max(wish.weights)
-    caps = np.full(weights.size, _MOST) if wish.caps is None else np.array([float(cap) for cap in wish.caps])
+    weights = np.array(demand.weights) / max(demand.weights)
+    caps = np.full(weights.size, _MOST) if demand.caps is None else np.array([float(cap) for cap in demand.caps])
     caps = np.minimum(caps, _MOST)
-    order = np.zeros(weights.size, dtype=np.int64) if wish.sensitivity is None else np.array(wish.sensitivity)
-    total = float(wish.bound)
+    order = np.zeros(weights.size, dtype=np.int64) if demand.sensitivity is None else np.array(demand.sensitivity)
+    total = float(demand.bound)
     if caps.sum() <= total:
         best = caps
     else:
@@ -77,14 +77,16 @@ def split_row(wish: RowWish) -> tuple[Fraction, ...]:
         best = _spent_in_order(high, weights, caps, order)
         best = best * min(1.0, total / best.sum())
     ticks = [int(share * TICKS) for share in best.tolist()]
-    most = int(wish.bound * TICKS) - 1
+    most = int(demand.bound * TICKS) - 1
     # What rounding overspends is taken off the largest, all of them alike: no item passes another.
     ceiling = max(ticks) - -(-max(0, sum(ticks) - most) // ticks.count(max(ticks)))
     budgets = [Fraction(min(tick, ceiling), TICKS) for tick in ticks]
-    if wish.caps is not None:
-        budgets = [min(own, cap) for own, cap in zip(budgets, wish.caps, strict=True)]
+    if demand.caps is not None:
+        budgets = [min(budget, cap) for budget, cap in zip(budgets, demand.caps, strict=True)]
     if min(budgets) <= 0:
-        raise ValueError(f"a bound of {float(wish.bound):g} is too small for {len(ticks)} items: sample items instead")
+        raise ValueError(
+            f"a bound of {float(demand.bound):g} is too small for {len(ticks)} items: sample items instead"
+        )
     return tuple(budgets)
 
 
@@ -98,7 +100,7 @@ def split_capped(
     """
     promised = item_promises(n_levels, bound)
     caps = tuple(bound if (cap := promised[level]) is None else min(cap, bound) for level in sensitivity)
-    return split_row(RowWish(tuple(weights or (1.0,) * len(sensitivity)), bound, caps, sensitivity))
+    return split_row(RowDemand(tuple(weights or (1.0,) * len(sensitivity)), bound, caps, sensitivity))
 
 
 def split_proportional(bound: Fraction, sensitivity: Levels, n_levels: int) -> tuple[Fraction, ...]:
@@ -107,9 +109,9 @@ def split_proportional(bound: Fraction, sensitivity: Levels, n_levels: int) -> t
     return tuple(Fraction(int(bound * part * TICKS / sum(parts)), TICKS) for part in parts)
 
 
-def bounded_items(wish: RowWish) -> ItemChannels:
+def bounded_items(demand: RowDemand) -> ItemChannels:
     """Symmetric channels of least predicted weighted error; the row's exact ε is within the bound, as rationals."""
-    return symmetric_items(split_row(wish), wish.bound)
+    return symmetric_items(split_row(demand), demand.bound)
 
 
 def symmetric_items(budgets: Sequence[Fraction], bound: Fraction) -> ItemChannels:
@@ -183,7 +185,7 @@ def _meeting(
 
     def held(n_less: NDArray[np.intp], n_more: NDArray[np.intp]) -> Floats:
         """What an item of the mean weight of those held wants; nothing where nobody is held."""
-        sums = [np.concatenate([[0.0], np.cumsum(weights[own])]) for own in (less, more)]
+        sums = [np.concatenate([[0.0], np.cumsum(weights[side])]) for side in (less, more)]
         n = n_less + n_more + between.size
         mean = (sums[0][n_less] + sums[1][n_more] + between.sum()) / np.maximum(n, 1)
         free = np.full(points.size, np.inf)

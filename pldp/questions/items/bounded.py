@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ _GRAIN = Fraction(1, 1 << 56)
 
 
 @dataclass(frozen=True)
-class Wish:
+class Demand:
     """What is wanted of a channel for k values: weights of their errors, assumed shares, bounds for every pair."""
 
     weights: tuple[float, ...]
@@ -53,53 +54,52 @@ class Wish:
         weights: Sequence[float],
         budgets: Fraction | Sequence[Fraction],
         frequency: Sequence[float] | None = None,
-    ) -> Wish:
+    ) -> Demand:
         """One budget for all pairs, or one a value: then a pair has the smaller one (Gu et al.'s MinID)."""
         k = len(weights)
-        own = [budgets] * k if isinstance(budgets, Fraction) else list(budgets)
+        promised = [budgets] * k if isinstance(budgets, Fraction) else list(budgets)
         shares = [1 / k] * k if frequency is None else list(frequency)
-        return cls(tuple(weights), tuple(shares), tuple(tuple(min(a, b) for b in own) for a in own))
+        return cls(tuple(weights), tuple(shares), tuple(tuple(min(a, b) for b in promised) for a in promised))
 
     @property
     def strictest(self) -> Fraction:
         return min(bound for x, row in enumerate(self.bounds) for z, bound in enumerate(row) if x != z)
 
 
-def predicted_error(channel: ValueChannel, wish: Wish) -> float:
+def predicted_error(channel: ValueChannel, demand: Demand) -> float:
     """Σ_x w_x Var(f̂_x) of one report: divide by n."""
-    noise = noise_covariance(channel.inverse, channel.matrix, np.array(wish.frequency))
-    return float(np.array(wish.weights) @ np.diag(noise))
+    noise = noise_covariance(channel.inverse, channel.matrix, np.array(demand.frequency))
+    return float(np.array(demand.weights) @ np.diag(noise))
 
 
-def keeps_bounds(channel: ValueChannel, wish: Wish) -> bool:
+def keeps_bounds(channel: ValueChannel, demand: Demand) -> bool:
     """Every ordered pair's exact worst ratio against a rational below e^ε_xx′."""
     rows = list(zip(channel.redraw, channel.mass, strict=True))
-    for (_, _, bound), (x, z) in _kinds(rows, wish).items():
+    for (_, _, bound), (x, z) in _kinds(rows, demand).items():
         ratio = channel.pair_ratio(x, z)
         if ratio is None or ratio > exp_below(bound):
             return False
     return True
 
 
-def _kinds(rows: Sequence[object], wish: Wish) -> dict[tuple[object, object, Fraction], tuple[int, int]]:
+def _kinds(rows: Sequence[object], demand: Demand) -> dict[tuple[object, object, Fraction], tuple[int, int]]:
     """One ordered pair of values for every kind there is: pairs with the same rows and bound have the same ratios."""
-    return {
-        (own, other, wish.bounds[x][z]): (x, z) for x, own in enumerate(rows) for z, other in enumerate(rows) if x != z
-    }
+    pairs = permutations(range(len(rows)), 2)
+    return {(rows[x], rows[z], demand.bounds[x][z]): (x, z) for x, z in pairs}
 
 
-def bounded_channel(wish: Wish) -> ValueChannel:
+def bounded_channel(demand: Demand) -> ValueChannel:
     """The best found; never worse than plain k-RR at the strictest bound, which every pair keeps.
 
     For two values plain k-RR is the best there is (docs/items.md, 5), whatever weights and frequencies.
     """
-    plain = ValueChannel.krr(len(wish.weights), wish.strictest)
-    if len(wish.weights) == 2:
+    plain = ValueChannel.krr(len(demand.weights), demand.strictest)
+    if len(demand.weights) == 2:
         return plain
-    for redraw, mass in _search(wish):
-        channel = _round(redraw, mass, wish)
+    for redraw, mass in _search(demand):
+        channel = _round(redraw, mass, demand)
         if channel is not None:
-            return min(channel, plain, key=lambda one: predicted_error(one, wish))
+            return min(channel, plain, key=lambda one: predicted_error(one, demand))
     return plain
 
 
@@ -117,33 +117,33 @@ class _Classes:
     """How many other values of class d a value of class c sees, (c, d)."""
 
     @classmethod
-    def of(cls, wish: Wish) -> _Classes:
-        k = len(wish.weights)
+    def of(cls, demand: Demand) -> _Classes:
+        k = len(demand.weights)
         first: list[int] = []
-        own: list[int] = []
+        classes: list[int] = []
         for x in range(k):
-            kind = next((c for c, z in enumerate(first) if _alike(wish, x, z)), len(first))
+            kind = next((c for c, z in enumerate(first) if _alike(demand, x, z)), len(first))
             if kind == len(first):
                 first.append(x)
-            own.append(kind)
+            classes.append(kind)
         if len(first) > MOST_CLASSES:
             raise ValueError(
                 f"weights, frequencies and bounds make {len(first)} kinds of values, more than {MOST_CLASSES}; "
                 "give fewer distinct ones"
             )
-        of_value = np.array(own)
+        of_value = np.array(classes)
         sizes = np.bincount(of_value).astype(np.float64)
         odds = np.full((len(first),) * 2, np.inf)
         for c, x in enumerate(first):
             for d in range(len(first)):
-                z = next((z for z in range(k) if own[z] == d and z != x), None)
+                z = next((z for z in range(k) if classes[z] == d and z != x), None)
                 if z is not None:
-                    odds[c, d] = np.exp(min(float(wish.bounds[x][z]), _STEEPEST))
+                    odds[c, d] = np.exp(min(float(demand.bounds[x][z]), _STEEPEST))
         return cls(
             of_value,
             sizes,
-            np.array(wish.weights)[first],
-            np.array(wish.frequency)[first],
+            np.array(demand.weights)[first],
+            np.array(demand.frequency)[first],
             odds,
             np.tile(sizes, (len(first), 1)) - np.eye(len(first)),
         )
@@ -155,31 +155,31 @@ class _Classes:
         without = 1 + self.others @ (u * mass)  # S without x's own term, so that nothing cancels where r is near 1
         total = without + u * mass
         reports = (1 - redraw) * self.frequency + mass * (self.sizes * redraw @ self.frequency)
-        own = (a * without / total) ** 2 * reports
+        held = (a * without / total) ** 2 * reports
         rest = (a * mass / total) ** 2 * (self.others @ (u**2 * reports))
-        return float(self.sizes * self.weights @ (own + rest - self.frequency))
+        return float(self.sizes * self.weights @ (held + rest - self.frequency))
 
     def slack(self, redraw: Floats, mass: Floats) -> Floats:
         """≥ 0 where every pair keeps its bound: at y = x, and at any y that is neither."""
         finite = np.isfinite(self.odds)
         odds = np.where(finite, self.odds, 1.0)
-        own = redraw[None, :] * mass[:, None] - (1 - redraw * (1 - mass))[:, None] / odds
+        held = redraw[None, :] * mass[:, None] - (1 - redraw * (1 - mass))[:, None] / odds
         other = redraw[None, :] - redraw[:, None] / odds
-        return np.concatenate([own[finite], other[finite]])
+        return np.concatenate([held[finite], other[finite]])
 
 
-def _alike(wish: Wish, x: int, z: int) -> bool:
+def _alike(demand: Demand, x: int, z: int) -> bool:
     """Whether exchanging two values leaves the wish as it is."""
-    pairs = zip(wish.bounds[x], wish.bounds[z], strict=True)
+    pairs = zip(demand.bounds[x], demand.bounds[z], strict=True)
     same = all(a == b for y, (a, b) in enumerate(pairs) if y not in (x, z))
-    return same and wish.weights[x] == wish.weights[z] and wish.frequency[x] == wish.frequency[z]
+    return same and demand.weights[x] == demand.weights[z] and demand.frequency[x] == demand.frequency[z]
 
 
-def _search(wish: Wish) -> list[tuple[Floats, Floats]]:
+def _search(demand: Demand) -> list[tuple[Floats, Floats]]:
     """Local optima from several starts, the best first, as redraw and mass of every value."""
     from scipy.optimize import minimize  # slow to import, and seldom needed
 
-    classes = _Classes.of(wish)
+    classes = _Classes.of(demand)
     c = len(classes.sizes)
     scale = classes.error(*_start(classes, np.zeros(c)))
     if not scale > 0:  # budgets so large that doubles know no noise: nothing is left to gain over plain k-RR
@@ -194,7 +194,7 @@ def _search(wish: Wish) -> list[tuple[Floats, Floats]]:
     def objective(v: Floats) -> float:
         return classes.error(v[:c], v[c:]) / scale
 
-    found = []
+    optima = []
     for power in (0.0, 0.25, 0.5, 1.0):
         redraw, mass = _start(classes, power * pull)
         done = minimize(
@@ -206,8 +206,8 @@ def _search(wish: Wish) -> list[tuple[Floats, Floats]]:
             options=options,
         )
         if np.isfinite(done.x).all():
-            found.append((float(done.fun), done.x[:c][classes.of_value], done.x[c:][classes.of_value]))
-    return [(redraw, mass) for _, redraw, mass in sorted(found, key=lambda one: one[0])]
+            optima.append((float(done.fun), done.x[:c][classes.of_value], done.x[c:][classes.of_value]))
+    return [(redraw, mass) for _, redraw, mass in sorted(optima, key=lambda one: one[0])]
 
 
 def _start(classes: _Classes, pull: Floats) -> tuple[Floats, Floats]:
@@ -220,7 +220,7 @@ def _start(classes: _Classes, pull: Floats) -> tuple[Floats, Floats]:
     return np.full(mass.size, min(redraw, _BLIND)), mass
 
 
-def _round(redraw: Floats, mass: Floats, wish: Wish) -> ValueChannel | None:
+def _round(redraw: Floats, mass: Floats, demand: Demand) -> ValueChannel | None:
     """Whole thresholds that keep every bound exactly; None if that leaves no signal.
 
     Mixing every row with the landing law, r → (r + t) / (1 + t), draws all ratios towards one. The least t that repairs
@@ -230,21 +230,21 @@ def _round(redraw: Floats, mass: Floats, wish: Wish) -> ValueChannel | None:
     whole[int(np.argmax(whole))] += SCALE - sum(whole)
     exact = [Fraction(share).limit_denominator(1 << 62) for share in redraw.tolist()]
     for attempt in range(4):
-        t = _repair(exact, whole, wish) + _GRAIN * 16**attempt
+        t = _repair(exact, whole, demand) + _GRAIN * 16**attempt
         steps = tuple(min(-(-(r + t) * SCALE // (1 + t)), SCALE) for r in exact)
         try:
             channel = ValueChannel(steps, tuple(whole))
         except ValueError:
             return None
-        if keeps_bounds(channel, wish):
+        if keeps_bounds(channel, demand):
             return channel
     return None
 
 
-def _repair(redraw: list[Fraction], whole: list[int], wish: Wish) -> Fraction:
+def _repair(redraw: list[Fraction], whole: list[int], demand: Demand) -> Fraction:
     worst = Fraction(0)
-    for (_, _, bound), (x, z) in _kinds(list(zip(redraw, whole, strict=True)), wish).items():
+    for (_, _, bound), (x, z) in _kinds(list(zip(redraw, whole, strict=True)), demand).items():
         odds, r, other, mass = exp_below(bound), redraw[x], redraw[z], Fraction(whole[x], SCALE)
-        own = (1 - r + r * mass - odds * other * mass) / (mass * (odds - 1))
-        worst = max(worst, own, (r - odds * other) / (odds - 1))
+        needed = (1 - r + r * mass - odds * other * mass) / (mass * (odds - 1))
+        worst = max(worst, needed, (r - odds * other) / (odds - 1))
     return worst

@@ -42,11 +42,11 @@ class ItemChannels:
         levels = declared_levels(levels, n_levels)
         keeps = {}
         for level in set(levels):
-            own = budgets[level]
+            budget = budgets[level]
             keeps[level] = (
                 (SCALE, SCALE)
-                if own is None
-                else (logistic_threshold(own * ZERO_SHARE), logistic_threshold(own * (1 - ZERO_SHARE)))
+                if budget is None
+                else (logistic_threshold(budget * ZERO_SHARE), logistic_threshold(budget * (1 - ZERO_SHARE)))
             )
         return cls(*(tuple(keeps[level][side] for level in levels) for side in (0, 1)))
 

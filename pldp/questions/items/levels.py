@@ -78,11 +78,11 @@ def levels_from_scores(scores: Floats, scale: Scale) -> Scored:
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim != 2 or not scores.size:
         raise BrokenRule("scores must be a table of users × values, not empty")
-    given = ~np.isnan(scores)
-    missing = np.flatnonzero(~given.any(axis=0))
+    scored = ~np.isnan(scores)
+    missing = np.flatnonzero(~scored.any(axis=0))
     if missing.size:
         raise BrokenRule("no score: every value needs one, or declared levels", column=missing[0])
-    outside = np.argwhere(given & ~((scores >= scale.low) & (scores <= scale.high)))
+    outside = np.argwhere(scored & ~((scores >= scale.low) & (scores <= scale.high)))
     if outside.size:
         row, column = outside[0]
         rule = f"a score must lie in {scale.low:g} … {scale.high:g}"
@@ -90,10 +90,10 @@ def levels_from_scores(scores: Floats, scale: Scale) -> Scored:
     centre = np.nanmedian(scores, axis=0)
     distance = np.abs(scores - centre)
     fence = FENCE * _TO_SIGMA * np.nanmedian(distance, axis=0)
-    kept = given & (distance <= fence)
+    kept = scored & (distance <= fence)
     sensitivity = np.where(kept, scores, 0).sum(axis=0) / kept.sum(axis=0)
     levels = np.searchsorted(np.array(scale.cuts), sensitivity, side="right")
-    return Scored(tuple(levels.tolist()), sensitivity, (given & ~kept).sum(axis=0))
+    return Scored(tuple(levels.tolist()), sensitivity, (scored & ~kept).sum(axis=0))
 
 
 def level_weights(n_levels: int) -> tuple[Fraction, ...]:
@@ -114,7 +114,7 @@ def level_budgets(n_levels: int, epsilon: Fraction) -> tuple[Fraction | None, ..
 
 def item_promises(n_levels: int, epsilon: Fraction) -> tuple[Fraction | None, ...]:
     """What aprr promises the "1" of a binary attribute of each level, ε_l / 3; None for level 0, promised nothing."""
-    return tuple(None if own is None else own * (1 - ZERO_SHARE) for own in level_budgets(n_levels, epsilon))
+    return tuple(None if budget is None else budget * (1 - ZERO_SHARE) for budget in level_budgets(n_levels, epsilon))
 
 
 def declared_levels(levels: Sequence[int], n_levels: int) -> Levels:

@@ -53,10 +53,10 @@ def _again(channel: Bits | OneValue | Sampled, plan: Items, level: ItemLevel) ->
 def _bits_again(channel: Bits, plan: Items, level: ItemLevel) -> Iterator[Compared]:
     zero, one = (np.array(keep, dtype=object) / SCALE for keep in (channel.keep_zero, channel.keep_one))
     if plan.protocol == "aprr" and plan.sensitivity is not None and plan.n_sensitivities is not None:
-        own = [level_budgets(plan.n_sensitivities, level.budget)[each] for each in plan.sensitivity]
+        budgets = [level_budgets(plan.n_sensitivities, level.budget)[each] for each in plan.sensitivity]
         split = float(ZERO_SHARE)
         keeps = [
-            [1.0 if e is None else 1 / (1 + math.exp(-float(e) * part)) for e in own] for part in (split, 1 - split)
+            [1.0 if e is None else 1 / (1 + math.exp(-float(e) * part)) for e in budgets] for part in (split, 1 - split)
         ]
         yield Compared(f"items at {level.level}", off(np.array([zero, one], dtype=float), np.array(keeps)))
         return
@@ -79,14 +79,14 @@ def _values_again(channel: OneValue, plan: Items, level: ItemLevel) -> Iterator[
     matrix = value_matrix(channel)
     yield Compared(f"values at {level.level}", float(np.abs(matrix - channel.kernel.matrix).max()))
     promised = plan.promises(level)
-    own = np.array([float(each) for each in promised or (level.budget,) * len(matrix)])
+    budgets = np.array([float(each) for each in promised or (level.budget,) * len(matrix)])
     with np.errstate(divide="ignore"):
         worst = np.array([(np.log(row) - np.log(matrix)).max(axis=1) for row in matrix])
-    bounds = np.minimum.outer(own, own)
+    bounds = np.minimum.outer(budgets, budgets)
     np.fill_diagonal(bounds, np.inf)
     if plan.protocol == "bounded":
         over = max(0.0, float((worst / bounds).max()) - 1)
-        yield Compared.between(f"pairs of values at {level.level}", over, 0.0, ROUNDING / float(own.min()))
+        yield Compared.between(f"pairs of values at {level.level}", over, 0.0, ROUNDING / float(budgets.min()))
 
 
 def value_matrix(channel: OneValue) -> Floats:

@@ -65,8 +65,8 @@ def _bits(name: str, channel: Bits, count: Count, cells: int) -> Trial:
     """Half of the people hold everything, the others nothing: the difference of an item's bits tells its ε."""
     zero, one = (np.array([each / SCALE for each in keep]) for keep in (channel.keep_zero, channel.keep_one))
     spend = np.array([_finite_log_odds(a, b) for a, b in zip(channel.keep_zero, channel.keep_one, strict=True)])
-    told: Floats = one * (1 - one) + zero * (1 - zero)
-    moves = OFF / 2 * spend * told  # of both chances together, at the smaller ε of the two
+    variance: Floats = one * (1 - one) + zero * (1 - zero)
+    moves = OFF / 2 * spend * variance  # of both chances together, at the smaller ε of the two
     shown = np.maximum(spend, FROM)
     kept = 1 / (1 + np.exp(-shown / 2))
     needed = [
@@ -79,7 +79,7 @@ def _bits(name: str, channel: Bits, count: Count, cells: int) -> Trial:
         float(spend.max()),
         2 * n,
         [
-            (everything - nothing, n * (one + zero - 1), n * told, 1.0, n * moves),
+            (everything - nothing, n * (one + zero - 1), n * variance, 1.0, n * moves),
             (everything, n * one, n * one * (1 - one), 1.0, 0.0),
             (nothing, n * (1 - zero), n * zero * (1 - zero), 1.0, 0.0),
         ],
@@ -97,17 +97,17 @@ def _values(name: str, channel: OneValue, count: Count, cells: int) -> Trial:
     """People of one value each, value by value; kept values tell ε, as p(1 − p) dε."""
     matrix = value_matrix(channel)
     k = len(matrix)
-    own = np.diag(matrix).copy()
-    rest = np.where(own < 1, (1 - own) / max(k - 1, 1), 1.0)
-    spend = np.where(own < 1, np.log(np.maximum(own, 1e-300) / np.maximum(rest, 1e-300)), 0.0)
-    moved = OFF * np.maximum(spend, FROM) * own * (1 - own)
-    each = people_needed(float((own * (1 - own)).mean()), float(moved.mean()) * 0.9, 1.0, 1) // k + 1
+    kept = np.diag(matrix).copy()
+    rest = np.where(kept < 1, (1 - kept) / max(k - 1, 1), 1.0)
+    spend = np.where(kept < 1, np.log(np.maximum(kept, 1e-300) / np.maximum(rest, 1e-300)), 0.0)
+    moved = OFF * np.maximum(spend, FROM) * kept * (1 - kept)
+    each = people_needed(float((kept * (1 - kept)).mean()), float(moved.mean()) * 0.9, 1.0, 1) // k + 1
     each = max(64, min(each, cells // (k * k)))
     support = np.stack([count((value,), each) for value in range(k)])
     n = each * k
     chance = matrix.ravel()
     sums = [
-        (np.trace(support), each * own.sum(), each * (own * (1 - own)).sum(), 1.0, 0.9 * n * float(moved.mean())),
+        (np.trace(support), each * kept.sum(), each * (kept * (1 - kept)).sum(), 1.0, 0.9 * n * float(moved.mean())),
         (support.ravel(), each * chance, each * chance * (1 - chance), 1.0, 0.0),
     ]
     return Trial.of(name, float(spend.max()), n, sums)

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from pldp.estimate.simulate import whole_counts
-from pldp.questions.items.allocation import RowWish, bounded_items, split_capped, split_proportional, symmetric_items
-from pldp.questions.items.bounded import Wish, bounded_channel
+from pldp.questions.items.allocation import RowDemand, bounded_items, split_capped, split_proportional, symmetric_items
+from pldp.questions.items.bounded import Demand, bounded_channel
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.levels import level_budgets
 from pldp.questions.items.padding import (
@@ -145,12 +145,12 @@ def _channel(
             # What aprr promises a value of each level; one of level 0 is bounded by the total.
             promised = [total if one is None else min(one, total) for one in level_budgets(n_levels, total)]
             budgets = total if sensitivity is None else tuple(promised[level] for level in sensitivity)
-            value = bounded_channel(Wish.of(weights, budgets))
+            value = bounded_channel(Demand.of(weights, budgets))
         return OneValue(redraw=value.redraw, mass=value.mass)
     if protocol == "aprr":
         bits = ItemChannels.aprr(sensitivity or (), n_levels, total)
     elif sensitivity is None or spec.sensitivity is None:
-        bits = bounded_items(RowWish(weights, total))
+        bits = bounded_items(RowDemand(weights, total))
     elif spec.sensitivity.split == "proportional":
         bits = symmetric_items(split_proportional(total, sensitivity, n_levels), total)
     else:

@@ -88,8 +88,8 @@ class SetSampling:
             group = np.flatnonzero(places == bound)
             place[group] = uniform_below(bound, group.size, stream)
         out = (self.n_items + place).astype(np.uint16)
-        own = np.flatnonzero(place < sizes)
-        out[own] = items[offsets[:-1][own] + place[own]]
+        within = np.flatnonzero(place < sizes)
+        out[within] = items[offsets[:-1][within] + place[within]]
         return out
 
     def perturb(self, offsets: NDArray[np.integer], items: NDArray[np.integer], stream: Keystream) -> Reports:
@@ -141,8 +141,8 @@ def likely_sets(items: NDArray[np.int32], support: Floats, most: int, length: in
     never exceeds that of a subset; returned by length, each in rising order.
     """
     score = np.zeros(int(items.max()) + 1) if items.size else np.zeros(1)
-    own = np.maximum(support[items], 0)
-    score[items] = _SHRINK * own / own.max() if own.size and own.max() > 0 else 0
+    supports = np.maximum(support[items], 0)
+    score[items] = _SHRINK * supports / supports.max() if supports.size and supports.max() > 0 else 0
     level, value = items[:, None], score[items]
     levels, values = [], []
     for _ in range(length - 1):

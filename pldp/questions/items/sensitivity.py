@@ -62,12 +62,12 @@ class Sensitivity(Model):
             )
         if self.scores is not None:
             try:
-                found = self.scores.scale(self.of)
+                scale = self.scores.scale(self.of)
             except ValueError as error:
                 raise ValueError(str(error)) from None
-            if found.n_levels != self.of:
+            if scale.n_levels != self.of:
                 raise BrokenRule(
-                    f"must be {self.of - 1}, one less than levels", field="scores.cuts", value=str(len(found.cuts))
+                    f"must be {self.of - 1}, one less than levels", field="scores.cuts", value=str(len(scale.cuts))
                 )
         if self.collected is not None and self.levels is None:
             raise BrokenRule("goes with levels: it names the release they come from", field="collected")

@@ -201,8 +201,8 @@ def _path(table: Table | None) -> list[str]:
     return [] if table is None else [table.path]
 
 
-def _same(field: str, what: str, found: set[str], declared: set[str]) -> None:
-    unknown, missing = sorted(found - declared), sorted(declared - found)
+def _same(field: str, what: str, named: set[str], declared: set[str]) -> None:
+    unknown, missing = sorted(named - declared), sorted(declared - named)
     if unknown:
         raise BrokenRule(f"names items that items does not have: {', '.join(unknown[:5])}", field=field)
     if missing:

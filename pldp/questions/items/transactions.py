@@ -128,13 +128,13 @@ class Columns:
             block = np.ascontiguousarray(self.words[:, first : first + _BLOCK_WORDS])
             size = max(1, _CHUNK_CELLS // block.shape[1])
             for low, high in zip(runs, ends, strict=True):
-                own = block[itemsets[low, 0]]
+                first_item = block[itemsets[low, 0]]
                 for start in range(low, high, size):
                     stop = min(start + size, high)
                     second = itemsets[start:stop, 1]
                     dense = int(second[-1]) - int(second[0]) == stop - start - 1
                     other = block[second[0] : second[-1] + 1] if dense else block[second]
-                    totals[start:stop] += np.bitwise_count(other & own).sum(axis=1, dtype=np.int64)
+                    totals[start:stop] += np.bitwise_count(other & first_item).sum(axis=1, dtype=np.int64)
         return totals
 
 

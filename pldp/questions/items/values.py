@@ -64,7 +64,9 @@ class ValueChannel:
         levels = declared_levels(levels, n_levels)
         budgets = level_budgets(n_levels, epsilon)
         k = len(levels)
-        redraw = {level: 0 if (own := budgets[level]) is None else redraw_threshold(k, own) for level in set(levels)}
+        redraw = {
+            level: 0 if (budget := budgets[level]) is None else redraw_threshold(k, budget) for level in set(levels)
+        }
         return cls(tuple(redraw[level] for level in levels), (1,) * k)
 
     @classmethod
@@ -110,10 +112,10 @@ class ValueChannel:
         order = sorted(range(self.size), key=self.redraw.__getitem__)
         worst = Fraction(1)
         for y in range(self.size):
-            own = self.probability(y, y)
+            kept = self.probability(y, y)
             # Of all the others only the least and the most redrawn matter.
             low, high = (next(x for x in side if x != y) for side in (order, order[::-1]))
-            chances = (own, self.probability(low, y), self.probability(high, y))
+            chances = (kept, self.probability(low, y), self.probability(high, y))
             if min(chances) == 0:
                 if max(chances) > 0:
                     return None

@@ -69,7 +69,7 @@ def estimate(
 
 def users_of(plan: NumbersPlan, counts: Sequence[NumberCounts]) -> tuple[int, ...]:
     """How many users stand behind each level's reports: everybody answers k questions."""
-    return tuple(found.n_reports // level.sampled for found, level in zip(counts, plan.levels, strict=True))
+    return tuple(counted.n_reports // level.sampled for counted, level in zip(counts, plan.levels, strict=True))
 
 
 def estimate_means(
@@ -86,8 +86,8 @@ def _mean(
     question, users = plan.questions[asked], users_of(plan, counts)
     n_users = sum(users)
     by_level = [
-        (plan.mechanisms(asked, i), [found.means[asked, c] for c in range(len(level.classes))])
-        for i, (level, found) in enumerate(zip(plan.levels, counts, strict=True))
+        (plan.mechanisms(asked, i), [counted.means[asked, c] for c in range(len(level.classes))])
+        for i, (level, counted) in enumerate(zip(plan.levels, counts, strict=True))
     ]
     mechanisms = [m for level, _ in by_level for m in level]
     tallies = [tally for _, level in by_level for tally in level]
@@ -140,13 +140,13 @@ def _by_level(
     [−1, 1], the variance is at most 1.
     """
     n_users, silent = sum(users), 0
-    found: list[tuple[int, float, float, float]] = []
+    means: list[tuple[int, float, float, float]] = []
     for group, n, share in zip(groups, users, sampling, strict=True):
         if n and group.reports:
-            found.append((n, *estimate_groups(method, group, n, share)))
+            means.append((n, *estimate_groups(method, group, n, share)))
         else:
             silent += n
-    told = n_users - silent
-    mean = sum(n * at for n, at, _, _ in found) / told
-    variance = sum((n / told) ** 2 * var for n, _, var, _ in found) + (silent / n_users) ** 2
-    return mean, variance, sum(n / told * (between + (at - mean) ** 2) for n, at, _, between in found)
+    heard = n_users - silent
+    mean = sum(n * at for n, at, _, _ in means) / heard
+    variance = sum((n / heard) ** 2 * var for n, _, var, _ in means) + (silent / n_users) ** 2
+    return mean, variance, sum(n / heard * (between + (at - mean) ** 2) for n, at, _, between in means)

@@ -86,10 +86,10 @@ class Groups:
 
         Duchi's reports have gain 0 and say nothing about it; then mean², which makes every error below larger.
         """
-        told = (weights * self.gain).sum()
-        if told <= 0:
+        information = (weights * self.gain).sum()
+        if information <= 0:
             return min(mean**2, 1.0)
-        average = (weights * (self.squares / self.n - self.base)).sum() / told
+        average = (weights * (self.squares / self.n - self.base)).sum() / information
         return float(np.clip(average, min(mean**2, 1.0), 1.0))
 
 

@@ -126,11 +126,11 @@ def _shares(bins: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
 def _spread(page: Published, mean: Row, quantiles: Sequence[Row], bins: Sequence[Row]) -> Figure:
     """Mean and quantiles on the bounds, the distribution behind them."""
     name = page.wording.attribute(mean["attribute"])
-    told = [("mean", mean["mean"], mean)]
-    told += [(words.quantile_name(row["probability"]), row["quantile"], row) for row in quantiles]
+    points = [("mean", mean["mean"], mean)]
+    points += [(words.quantile_name(row["probability"]), row["quantile"], row) for row in quantiles]
     bars = tuple(
         Bar(what, value, row["ci_low"], row["ci_high"], words.measured(value, row["standard_error"]))
-        for what, value, row in told
+        for what, value, row in points
     )
     said = "; ".join(f"{bar.label} {bar.value:.6g}, between {bar.low:.6g} and {bar.high:.6g}" for bar in bars)
     behind = f" Behind it the shares of {len(bins)} equal bins." if bins else ""
@@ -141,7 +141,7 @@ def _spread(page: Published, mean: Row, quantiles: Sequence[Row], bins: Sequence
             (_interval(row),),
             (f"{row['n_reports']:,}",),
         )
-        for what, value, row in told
+        for what, value, row in points
     )
     titles = ("estimate of", "value", "standard error", "interval", "reports")
     spread = Spread(

@@ -51,7 +51,7 @@ class ClassPlan(Frozen):
     @cached_property
     def exact_epsilon(self) -> float:
         """The worst of its mechanisms, rounded up."""
-        ratios = {found.realised.worst_ratio for found in self.mechanisms}
+        ratios = {mechanism.realised.worst_ratio for mechanism in self.mechanisms}
         return max(log_above(ratio) for ratio in ratios)
 
 
@@ -72,13 +72,15 @@ class NumberLevel(Frozen):
     @property
     def sums_up(self) -> bool:
         """Whether every class has the budget that its units say: then whatever a user deals sums to the level's."""
-        return all(found.budget == self.budgets.budget(found.units) for found in self.classes)
+        return all(class_plan.budget == self.budgets.budget(class_plan.units) for class_plan in self.classes)
 
     def most(self, questions: int) -> tuple[float, float]:
         """The most that a user of the level can spend on so many questions: nominal and exact, rounded up."""
         asked = min(questions, self.sampled)
-        nominal = self._dealt({found.units: found.budget for found in self.classes}, asked)
-        exact = self._dealt({found.units: Fraction(found.exact_epsilon) for found in self.classes}, asked)
+        nominal = self._dealt({class_plan.units: class_plan.budget for class_plan in self.classes}, asked)
+        exact = self._dealt(
+            {class_plan.units: Fraction(class_plan.exact_epsilon) for class_plan in self.classes}, asked
+        )
         # The gate compares rationals; rounding up must not make the exact one look larger.
         return float_above(nominal), float_above(min(exact, nominal))
 
@@ -150,19 +152,19 @@ class NumbersPlan(Frozen):
     @property
     def attributes(self) -> dict[str, list[int]]:
         """The questions of every attribute."""
-        found: dict[str, list[int]] = {}
+        questions: dict[str, list[int]] = {}
         for i, question in enumerate(self.questions):
-            found.setdefault(question.attribute, []).append(i)
-        return found
+            questions.setdefault(question.attribute, []).append(i)
+        return questions
 
     @property
-    def told(self) -> bool:
+    def tells_importance(self) -> bool:
         """Whether the class of a report tells what matters to its user."""
         return self.importance in ("columns", "weights") and any(level.budgets.personal for level in self.levels)
 
     def mechanisms(self, question: int, level: int) -> tuple[NumericMechanism, ...]:
         """One a class."""
-        return tuple(found.mechanisms[question].realised for found in self.levels[level].classes)
+        return tuple(class_plan.mechanisms[question].realised for class_plan in self.levels[level].classes)
 
     def windows(self, question: int, level: int) -> tuple[Window, ...]:
-        return tuple(found.mechanisms[question].window for found in self.levels[level].classes)
+        return tuple(class_plan.mechanisms[question].window for class_plan in self.levels[level].classes)

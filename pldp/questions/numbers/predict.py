@@ -30,15 +30,15 @@ def class_shares(plan: NumbersPlan, level: NumberLevel, question: Question) -> F
 
     Weights count as important or not.
     """
-    known = [found.units for found in level.classes]
+    known = [class_plan.units for class_plan in level.classes]
     shares = np.zeros(len(known))
     if not level.budgets.personal:
         shares[0] = 1.0
         return shares
-    own = others = plan.assumed_important
+    important = others = plan.assumed_important
     if plan.importance == "stated":
-        own = float(question.important)
-        others = (sum(asked.important for asked in plan.questions) - own) / max(len(plan.questions) - 1, 1)
+        important = float(question.important)
+        others = (sum(asked.important for asked in plan.questions) - important) / max(len(plan.questions) - 1, 1)
     rest = level.sampled - 1
 
     def add(units: int, share: float) -> None:
@@ -46,8 +46,8 @@ def class_shares(plan: NumbersPlan, level: NumberLevel, question: Question) -> F
 
     for m in range(rest + 1):
         chance = math.comb(rest, m) * others**m * (1 - others) ** (rest - m)
-        add(level.units // (m + 1), own * chance)
-        add(0 if m else level.budgets.equal, (1 - own) * chance)
+        add(level.units // (m + 1), important * chance)
+        add(0 if m else level.budgets.equal, (1 - important) * chance)
     return shares
 
 
@@ -64,8 +64,8 @@ def predict_mean(plan: NumbersPlan, asked: int, method: str, sizes: Counts) -> f
         noises = np.array([noise(mechanism, moment) for mechanism in plan.mechanisms(asked, i)])
         information += reports * float((shares / (noises + between)).sum())
         spread = moment if method == "scaled" else between
-        own = (float((shares * noises).sum()) + spread) / reports - spread / n
-        variance += (n / n_users) ** 2 * own
+        level_variance = (float((shares * noises).sum()) + spread) / reports - spread / n
+        variance += (n / n_users) ** 2 * level_variance
     if method == "inverse-variance":
         variance = 1 / information - between / n_users
     elif method not in ESTIMATORS:
@@ -84,13 +84,13 @@ def mean_shares(plan: Numbers, sizes: Counts) -> dict[str, float]:
 
 def considered_noise(budget: Fraction, second_moment: float) -> dict[str, float]:
     """Noise of one report of every mechanism that the budget is enough for: what `auto` chooses from."""
-    found = {}
+    noises = {}
     for name in FOR_MEANS:
         try:
-            found[name] = noise(MECHANISMS[name].for_budget(budget), second_moment)
+            noises[name] = noise(MECHANISMS[name].for_budget(budget), second_moment)
         except ValueError:
             continue
-    return found
+    return noises
 
 
 def sampling_costs(plan: NumbersPlan, level: int, candidates: Sequence[int]) -> dict[int, float]:
@@ -108,7 +108,7 @@ def applied(plan: Numbers) -> str:
 
 def covered(plan: Numbers) -> str:
     """What intervals of means and quantiles hold for, in one sentence; empty where there is nothing to choose."""
-    if len(plan.levels) == 1 and not plan.told:
+    if len(plan.levels) == 1 and not plan.tells_importance:
         return ""
     if plan.recipe.dependence != 1:
         return "intervals of means and quantiles hold however choices of a level, or of what matters, depend on values"

@@ -52,8 +52,8 @@ def _unbiased(mechanism: Any, epsilon: float, x: float) -> float:
     scales = [float(scale) for scale in mechanism.scales]
     mean = sum(scale * part.mean for scale, part in zip(scales, law, strict=True))
     square = sum(scale**2 * part.square for scale, part in zip(scales, law, strict=True))
-    told = float(mechanism.gain) * x * x + float(mechanism.base)
-    return max(abs(mean - x), abs(square / told - 1))
+    expected_square = float(mechanism.gain) * x * x + float(mechanism.base)
+    return max(abs(mean - x), abs(square / expected_square - 1))
 
 
 def _channels(plan: Numbers) -> Iterator[tuple[str, float, Any]]:

@@ -59,14 +59,14 @@ def quantiles(
     below = reached @ frequency
     error = np.sqrt(np.maximum(np.einsum("gi,ij,gj->g", reached, covariance, reached, optimize=True), 0))
     rising = np.maximum.accumulate(below)
-    found = []
+    points = []
     for p in probabilities:
         if not 0 < p < 1:
             raise ValueError(f"a probability must lie between 0 and 1 (got {p})")
         point = _crossing(grid, rising, p)
         low, high = _outermost(grid, below + z * error, below - z * error, p)
-        found.append(Quantile(float(p), point, (high - low) / (2 * z), min(low, point), max(high, point)))
-    return tuple(found)
+        points.append(Quantile(float(p), point, (high - low) / (2 * z), min(low, point), max(high, point)))
+    return tuple(points)
 
 
 def _crossing(grid: Floats, rising: Floats, p: float) -> float:

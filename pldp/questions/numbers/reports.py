@@ -86,7 +86,7 @@ def report_numbers(
     users, n_classes = codes.shape[1], len(at.classes)
     sampled = sample_attributes(users, len(plan.questions), at.sampled, stream)
     units = _deal(plan, level, sampled, weights)
-    known = np.array([found.units for found in at.classes])
+    known = np.array([class_plan.units for class_plan in at.classes])
     chosen = np.minimum(np.searchsorted(known, units), n_classes - 1)
     if check_budgets(at.budgets, units).size or (known[chosen] != units).any():
         raise ValueError("a user's budgets leave the range or do not sum to the level's")
@@ -98,14 +98,14 @@ def report_numbers(
     key = key[order]
     question = key // np.uint32(n_classes)
     columns = np.array([asked.column for asked in plan.questions])
-    own = codes[columns[question], order // at.sampled]
+    held = codes[columns[question], order // at.sampled]
     reports = NumberReports(
         question.astype(np.uint16), (key % np.uint32(n_classes)).astype(np.uint8), np.empty(key.size, dtype=np.uint32)
     )
     start = 0
     for (asked, class_), place in reports.groups(len(plan.questions), n_classes):
         mechanism = at.classes[class_].mechanisms[asked].realised
-        place[:] = mechanism.perturb(own[start : start + place.size], stream)
+        place[:] = mechanism.perturb(held[start : start + place.size], stream)
         start += place.size
     return reports
 
@@ -117,8 +117,12 @@ def _deal(plan: NumbersPlan, level: int, sampled: Codes, weights: Weights | None
         flags = np.array([asked.important for asked in plan.questions])
         return deal_by_importance(budgets, flags[sampled])
     columns = np.array([asked.column for asked in plan.questions])
-    own = weights[columns[sampled], np.arange(len(sampled))[:, None]]
-    return deal_by_weights(budgets, own) if plan.importance == "weights" else deal_by_importance(budgets, own > 0)
+    asked_weights = weights[columns[sampled], np.arange(len(sampled))[:, None]]
+    return (
+        deal_by_weights(budgets, asked_weights)
+        if plan.importance == "weights"
+        else deal_by_importance(budgets, asked_weights > 0)
+    )
 
 
 def count_numbers(plan: NumbersPlan, level: int, reports: NumberReports) -> NumberCounts:
@@ -130,15 +134,15 @@ def count_numbers(plan: NumbersPlan, level: int, reports: NumberReports) -> Numb
     means: dict[Group, Tally] = {}
     buckets: dict[Group, Counts] = {}
     units = 0
-    for (asked, class_), found in reports.groups(len(plan.questions), len(classes)):
+    for (asked, class_), drawn in reports.groups(len(plan.questions), len(classes)):
         used = classes[class_].mechanisms[asked]
-        if used.realised.invalid(found).size:
+        if used.realised.invalid(drawn).size:
             raise ValueError(f"a report is none that {used.mechanism} can make")
-        units += classes[class_].units * found.size
+        units += classes[class_].units * drawn.size
         if plan.questions[asked].kind == MEAN:
-            means[asked, class_] = used.realised.tally(found.astype(used.realised.report_type))
+            means[asked, class_] = used.realised.tally(drawn.astype(used.realised.report_type))
         else:
-            buckets[asked, class_] = bucket_counts(used.window, found, plan.questions[asked].resolution)
+            buckets[asked, class_] = bucket_counts(used.window, drawn, plan.questions[asked].resolution)
     return NumberCounts(reports.report.size, units, means, buckets)
 
 

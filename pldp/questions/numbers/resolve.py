@@ -143,16 +143,16 @@ def _classes(budget: Fraction, numbers: Numbers, k: int) -> BudgetClasses:
 
 
 def _mechanisms(budget: Fraction, questions: Sequence[Question], wanted: dict[str, str]) -> tuple[MechanismPlan, ...]:
-    found: dict[tuple[str, float], MechanismPlan] = {}
+    known: dict[tuple[str, float], MechanismPlan] = {}
     plans = []
     for question in questions:
         name = SquareWave.name if question.kind == DISTRIBUTION else wanted[question.attribute]
         key = (name, question.second_moment)
-        if key not in found:
+        if key not in known:
             used = best_mechanism(budget, question.second_moment) if name == "auto" else name
             realised: Any = MECHANISMS[used].for_budget(budget)
-            found[key] = MechanismPlan(mechanism=used, parameters=asdict(realised))
-        plans.append(found[key])
+            known[key] = MechanismPlan(mechanism=used, parameters=asdict(realised))
+        plans.append(known[key])
     return tuple(plans)
 
 

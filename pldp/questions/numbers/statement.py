@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def attribute_statements(numbers: NumbersPlan) -> list[dict[str, Any]]:
     """The most that a user of each level can spend on an attribute, its mean and its distribution together."""
-    found = []
+    statements = []
     for name, asked in numbers.attributes.items():
         question = numbers.questions[asked[0]]
         levels = []
@@ -35,8 +35,8 @@ def attribute_statements(numbers: NumbersPlan) -> list[dict[str, Any]]:
                 }
             )
         bounds = [question.lower, question.upper]
-        found.append({"attribute": name, "made_of": [name], "bounds": bounds, "levels": levels})
-    return found
+        statements.append({"attribute": name, "made_of": [name], "bounds": bounds, "levels": levels})
+    return statements
 
 
 def numbers_statement(numbers: NumbersPlan) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def numbers_statement(numbers: NumbersPlan) -> dict[str, Any]:
                 "answered": level.sampled,
                 "nominal_epsilon": float_above(level.budget),
                 "exact_epsilon": level.worst_exact,
-                "budgets_of_an_answer": [float_above(found.budget) for found in level.classes],
+                "budgets_of_an_answer": [float_above(class_plan.budget) for class_plan in level.classes],
             }
             for level in numbers.levels
         ],
@@ -63,7 +63,7 @@ def numbers_statement(numbers: NumbersPlan) -> dict[str, Any]:
 def public_sentences(numbers: NumbersPlan) -> list[str]:
     """What reports on numbers tell beside the answers."""
     sentences = ["which numeric attributes a user reported on, which chance decided"]
-    if numbers.told:
+    if numbers.tells_importance:
         sentences.append(
             "the budget of every report on a number: it tells whether the attribute matters to the user, and how much "
             "the others do that this user reported on"

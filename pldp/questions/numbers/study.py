@@ -51,13 +51,13 @@ def study_means(
     """`codes` and `weights` have one row an attribute, one column a user."""
     users = levels.size
     sizes = np.bincount(levels, minlength=len(plan.levels))
-    found: dict[str, list[NDArray[np.float64]]] = {method: [] for method in ESTIMATORS}
+    estimates: dict[str, list[NDArray[np.float64]]] = {method: [] for method in ESTIMATORS}
     recipe = replace(recipe, population=False)  # the truth is that of these users
     for counts in _drawn(plan, levels, codes, weights, min(repeats, MOST_REPEATS), stream):
-        for method, runs in found.items():
+        for method, runs in estimates.items():
             means = [result.mean for result in estimate_means(plan, counts, recipe, method)]
             runs.append(np.array([(mean.mean, mean.ci_low, mean.ci_high) for mean in means]))
-    return _summary(_with_truth(plan, codes), codes, sizes, users, {m: np.stack(runs) for m, runs in found.items()})
+    return _summary(_with_truth(plan, codes), codes, sizes, users, {m: np.stack(runs) for m, runs in estimates.items()})
 
 
 def _drawn(
@@ -71,12 +71,12 @@ def _drawn(
     """The counts of every level, again and again."""
     sizes = np.bincount(levels, minlength=len(plan.levels))
     reports = sum(int(n) * level.sampled for n, level in zip(sizes, plan.levels, strict=True))
-    own = [np.flatnonzero(levels == level) for level in range(len(plan.levels))]
-    people = [(codes[:, at], None if weights is None else weights[:, at]) for at in own]
+    members = [np.flatnonzero(levels == level) for level in range(len(plan.levels))]
+    people = [(codes[:, at], None if weights is None else weights[:, at]) for at in members]
     for _ in range(max(2, min(repeats, _MOST_REPORTS // max(reports, 1)))):
         yield [
-            count_numbers(plan, level, report_numbers(plan, level, *given, stream))
-            for level, given in enumerate(people)
+            count_numbers(plan, level, report_numbers(plan, level, *answers, stream))
+            for level, answers in enumerate(people)
         ]
 
 
@@ -130,14 +130,14 @@ def _with_truth(plan: NumbersPlan, codes: Codes) -> NumbersPlan:
 
 
 def _summary(
-    plan: NumbersPlan, codes: Codes, sizes: NDArray[np.int64], users: int, found: dict[str, NDArray[np.float64]]
+    plan: NumbersPlan, codes: Codes, sizes: NDArray[np.int64], users: int, estimates: dict[str, NDArray[np.float64]]
 ) -> tuple[MeanStudy, ...]:
     studies = []
     asked = [i for i, question in enumerate(plan.questions) if question.kind == MEAN]
     for place, i in enumerate(asked):
         question = plan.questions[i]
         truth = question.bounds.decode(float(positions(codes[question.column]).mean()))
-        for method, runs in found.items():
+        for method, runs in estimates.items():
             mean, low, high = runs[:, place].T
             kept = np.isfinite(mean)
             off = mean[kept] - truth

@@ -40,7 +40,7 @@ EPSILON = Fraction(13, 10)
 def client(protocol: PureProtocol) -> protocols.Protocol:
     """The same protocol on the person's side: the plan hands over its integers."""
     made = protocols.PROTOCOLS[protocol.name](**vars(protocol))
-    assert (made.own, made.other) == (protocol.exact_p, protocol.exact_q)
+    assert (made.held, made.other) == (protocol.exact_p, protocol.exact_q)
     return made
 
 
@@ -105,7 +105,7 @@ def test_local_hashing(monkeypatch: pytest.MonkeyPatch, buckets: int) -> None:
     for values, chance in wanted.items():
         supporting = [p for r, p in chances.items() if isinstance(r, int) and all(supports(r, v) for v in values)]
         assert chance == sum(supporting)
-    assert (drawn.own, drawn.other) == law[:2]
+    assert (drawn.held, drawn.other) == law[:2]
     # Every hash has its chance, and the worst ratio is that of k-RR over the buckets.
     assert max(chances.values()) / min(chances.values()) == 1 + Fraction(buckets * (SCALE - redraw), redraw)
 

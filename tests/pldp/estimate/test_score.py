@@ -71,12 +71,12 @@ def test_the_curve_is_the_variance_of_the_combination() -> None:
     noise = Noise.of(protocols)
     for method in ("sum", "oc", "oc+"):
         weights = combine_linear(method, levels).weights[0]
-        curve = linear_curve(weights, sizes, noise.own, noise.other)
+        curve = linear_curve(weights, sizes, noise.held, noise.other)
         for share in (0.0, 0.01, 0.4, 1.0):
             f = np.array([share])
             stated = linear_variance(weights, sizes, noise_variances(protocols, f), spread(f, 1000))
             assert curve(f) == pytest.approx(stated, rel=1e-12)
-            behind = linear_curve(weights, sizes, noise.own, noise.other, population=True)
+            behind = linear_curve(weights, sizes, noise.held, noise.other, population=True)
             assert behind(f) == pytest.approx(stated + f * (1 - f) / 1000, rel=0.01)
 
 
@@ -87,7 +87,7 @@ def test_it_becomes_the_wald_interval_as_users_grow() -> None:
         sizes, protocols = five_levels(7, 6, n)
         noise = Noise.of(protocols)
         weights = (sizes / n)[:, None]
-        curve = linear_curve(weights, sizes, noise.own, noise.other)
+        curve = linear_curve(weights, sizes, noise.held, noise.other)
         estimate = np.array([0.2])
         half = Z * np.sqrt(curve(estimate))
         found = score_interval(estimate, curve, Z)

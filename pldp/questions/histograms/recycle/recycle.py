@@ -27,13 +27,13 @@ def recycle(source: PureProtocol, epsilon: Fraction) -> Recycled:
     """The least further perturbation after which `source`'s reports keep the promise of ε exactly."""
     if source.worst_ratio <= exp_below(epsilon):
         raise ValueError(f"{source.name} reports already keep a budget of {float(epsilon):g}: use them as they are")
-    found = _perturbed_again(source, epsilon)
+    recycled = _perturbed_again(source, epsilon)
     # The square of the bound of e^{ε/2} may pass that of e^ε in its last digit.
-    while found.worst_ratio > exp_below(epsilon):
-        found = replace(found, again=found.again - 1)
-    if found.exact_p <= found.exact_q:
+    while recycled.worst_ratio > exp_below(epsilon):
+        recycled = replace(recycled, again=recycled.again - 1)
+    if recycled.exact_p <= recycled.exact_q:
         raise ValueError(f"a budget of {float(epsilon):g} is too small to leave any signal")
-    return found
+    return recycled
 
 
 def _perturbed_again(source: PureProtocol, epsilon: Fraction) -> Recycled:

@@ -127,8 +127,8 @@ class RecycledSubset(Recycled, BitVectors):
     def exact_pairs(self) -> tuple[Fraction, Fraction]:
         k, w = self.domain_size, self.size
         uniform = Fraction(w * (w - 1), k * (k - 1))
-        own, others = (pair * self.kept + (1 - self.kept) * uniform for pair in self.first.exact_pairs)
-        return own, others
+        held_pair, others = (pair * self.kept + (1 - self.kept) * uniform for pair in self.first.exact_pairs)
+        return held_pair, others
 
     @property
     def worst_ratio(self) -> Fraction:

@@ -17,7 +17,7 @@ from pldp.channels.exact import SCALE, exp_below, within
 from pldp.channels.randomness import Keystream
 from pldp.papers.aprr.levels import levels_from_frequency
 from pldp.questions.items.allocation import (
-    RowWish,
+    RowDemand,
     bounded_items,
     noise,
     split_capped,
@@ -26,7 +26,7 @@ from pldp.questions.items.allocation import (
     symmetric_items,
 )
 from pldp.questions.items.allocation import predicted_error as row_error
-from pldp.questions.items.bounded import Wish, bounded_channel, keeps_bounds, predicted_error
+from pldp.questions.items.bounded import Demand, bounded_channel, keeps_bounds, predicted_error
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.levels import Floats, Levels
 from pldp.questions.items.reconstruct import reconstruct
@@ -52,21 +52,21 @@ def brute_pair(channel: ValueChannel, x: int, z: int) -> Fraction | None:
 @settings(max_examples=40)
 @given(WEIGHTS, MILD)
 def test_one_bound_is_kept_exactly_and_krr_never_beaten_by(weights: list[float], epsilon: Fraction) -> None:
-    wish = Wish.of(weights, epsilon)
-    channel, plain = bounded_channel(wish), ValueChannel.krr(len(weights), epsilon)
+    demand = Demand.of(weights, epsilon)
+    channel, plain = bounded_channel(demand), ValueChannel.krr(len(weights), epsilon)
     ratio = brute_ratio(law(channel))
     assert ratio is not None
     assert ratio <= exp_below(epsilon)
     assert ratio == channel.worst_ratio
-    assert predicted_error(channel, wish) <= predicted_error(plain, wish) * (1 + 1e-12)
+    assert predicted_error(channel, demand) <= predicted_error(plain, demand) * (1 + 1e-12)
 
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from((0.1, 1.0)), MILD), min_size=3, max_size=5))
 def test_every_pair_keeps_its_own_bound(values: list[tuple[float, Fraction]]) -> None:
-    wish = Wish.of([weight for weight, _ in values], [budget for _, budget in values])
-    channel = bounded_channel(wish)
-    assert keeps_bounds(channel, wish)
+    demand = Demand.of([weight for weight, _ in values], [budget for _, budget in values])
+    channel = bounded_channel(demand)
+    assert keeps_bounds(channel, demand)
     for x, z in product(range(len(values)), repeat=2):
         if x != z:
             ratio = brute_pair(channel, x, z)
@@ -76,10 +76,10 @@ def test_every_pair_keeps_its_own_bound(values: list[tuple[float, Fraction]]) ->
 
 def test_a_bound_that_is_not_kept_is_seen() -> None:
     """The same channel with an ε 1.1 times as large, and one with a single pair's bound lowered."""
-    wish = Wish.of([1, 1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], Fraction(1))
-    assert keeps_bounds(bounded_channel(wish), wish)
-    assert not keeps_bounds(bounded_channel(Wish.of(wish.weights, Fraction(11, 10))), wish)
-    assert not keeps_bounds(bounded_channel(wish), Wish.of(wish.weights, [Fraction(1)] * 7 + [Fraction(9, 10)]))
+    demand = Demand.of([1, 1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], Fraction(1))
+    assert keeps_bounds(bounded_channel(demand), demand)
+    assert not keeps_bounds(bounded_channel(Demand.of(demand.weights, Fraction(11, 10))), demand)
+    assert not keeps_bounds(bounded_channel(demand), Demand.of(demand.weights, [Fraction(1)] * 7 + [Fraction(9, 10)]))
 
 
 @pytest.mark.parametrize(
@@ -94,16 +94,16 @@ def test_a_bound_that_is_not_kept_is_seen() -> None:
     ],
 )
 def test_it_beats_plain_krr(weights: list[float], budgets: Fraction | list[Fraction], at_most: float) -> None:
-    wish = Wish.of(weights, budgets)
-    channel, plain = bounded_channel(wish), ValueChannel.krr(len(weights), wish.strictest)
-    assert keeps_bounds(channel, wish)
-    assert predicted_error(channel, wish) < at_most * predicted_error(plain, wish)
+    demand = Demand.of(weights, budgets)
+    channel, plain = bounded_channel(demand), ValueChannel.krr(len(weights), demand.strictest)
+    assert keeps_bounds(channel, demand)
+    assert predicted_error(channel, demand) < at_most * predicted_error(plain, demand)
 
 
 def test_no_grid_point_of_its_family_is_better() -> None:
     """Two kinds of values: redraws and masses on a grid, whatever keeps the bounds."""
-    wish = Wish.of([1.0, 1.0] + [0.05] * 4, Fraction(1))
-    best = predicted_error(bounded_channel(wish), wish)
+    demand = Demand.of([1.0, 1.0] + [0.05] * 4, Fraction(1))
+    best = predicted_error(bounded_channel(demand), demand)
     odds = float(exp_below(Fraction(1)))
     frequency = np.full(6, 1 / 6)
     found = np.inf
@@ -115,7 +115,7 @@ def test_no_grid_point_of_its_family_is_better() -> None:
             if (matrix.max(axis=0) <= odds * matrix.min(axis=0)).all():
                 inverse = np.linalg.inv(matrix.T)
                 variance = (inverse**2) @ (matrix.T @ frequency) - frequency
-                found = min(found, float(np.array(wish.weights) @ variance))
+                found = min(found, float(np.array(demand.weights) @ variance))
     assert best <= found
 
 
@@ -146,8 +146,8 @@ def test_among_all_channels_of_three_values_krr_is_the_best() -> None:
         found = minimize(error, start, method="SLSQP", bounds=bounds, constraints=constraints)  # type: ignore[call-overload]
         if slack(found.x).min() > -1e-6:
             best = min(best, found.fun)
-    wish = Wish.of(weights.tolist(), Fraction(1))
-    assert predicted_error(bounded_channel(wish), wish) <= best * (1 + 1e-6)
+    demand = Demand.of(weights.tolist(), Fraction(1))
+    assert predicted_error(bounded_channel(demand), demand) <= best * (1 + 1e-6)
 
 
 @given(st.floats(0.05, 6), st.floats(0, 1))
@@ -163,8 +163,8 @@ def test_for_two_values_no_channel_beats_the_symmetric_one(epsilon: float, frequ
 
 
 def test_estimates_through_a_bounded_channel_are_unbiased(seed: int) -> None:
-    wish = Wish.of([1, 1, 0.01, 0.01, 0.01, 0.01, 0.01], Fraction(1))
-    channel, wrong = bounded_channel(wish), bounded_channel(Wish.of(wish.weights, Fraction(11, 10)))
+    demand = Demand.of([1, 1, 0.01, 0.01, 0.01, 0.01, 0.01], Fraction(1))
+    channel, wrong = bounded_channel(demand), bounded_channel(Demand.of(demand.weights, Fraction(11, 10)))
     assert len(set(channel.redraw)) > 1
     truth = np.array([0.4, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05])
     values = np.repeat(np.arange(7, dtype=np.uint16), np.round(truth * 200_000).astype(int))
@@ -181,9 +181,9 @@ def test_estimates_through_a_bounded_channel_are_unbiased(seed: int) -> None:
 @settings(max_examples=60)
 @given(st.lists(st.floats(0.01, 10), min_size=1, max_size=12), st.fractions(Fraction(1, 2), 30, max_denominator=50))
 def test_a_rows_bound_is_kept_exactly_and_spent_best(weights: list[float], bound: Fraction) -> None:
-    wish = RowWish(tuple(weights), bound)
-    budgets = split_row(wish)
-    channels = bounded_items(wish)
+    demand = RowDemand(tuple(weights), bound)
+    budgets = split_row(demand)
+    channels = bounded_items(demand)
     ratio = channels.row_ratio()
     assert ratio is not None
     assert within(ratio, bound)
@@ -202,10 +202,10 @@ def test_a_rows_bound_is_kept_exactly_and_spent_best(weights: list[float], bound
 
 def test_caps_are_kept_and_what_they_leave_goes_to_others() -> None:
     caps = (Fraction(1, 2), Fraction(5), Fraction(5))
-    budgets = split_row(RowWish((1.0, 1.0, 1.0), Fraction(6), caps))
+    budgets = split_row(RowDemand((1.0, 1.0, 1.0), Fraction(6), caps))
     assert budgets[0] == Fraction(1, 2)
     assert float(budgets[1]) == pytest.approx(2.75, rel=1e-6)
-    assert sum(split_row(RowWish((1.0, 1.0), Fraction(6), (Fraction(1), Fraction(2))))) == 3
+    assert sum(split_row(RowDemand((1.0, 1.0), Fraction(6), (Fraction(1), Fraction(2))))) == 3
 
 
 BASKET = levels_from_frequency(np.arange(11, 0, -1), SIZES)
@@ -328,28 +328,28 @@ def test_what_the_published_one_costs() -> None:
     exact = published.row_ratio()
     assert exact is not None
     bound = Fraction(published.row_epsilon)
-    ours = bounded_items(RowWish(weights, bound))
+    ours = bounded_items(RowDemand(weights, bound))
     assert ours.row_ratio() is not None
     ratio = row_error(published, weights, frequency) / row_error(ours, weights, frequency)
     assert 2.8 < ratio < 3.1
     caps = tuple(Fraction(epsilon) for epsilon in published.exact_epsilons)
-    capped = bounded_items(RowWish(weights, bound, caps))
+    capped = bounded_items(RowDemand(weights, bound, caps))
     assert 1.1 < row_error(published, weights, frequency) / row_error(capped, weights, frequency) < 1.3
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: Wish.of([1], Fraction(1)), "at least 2 values"),
-        (lambda: Wish.of([0, 0], Fraction(1)), "weights"),
-        (lambda: Wish.of([1, -1], Fraction(1)), "weights"),
-        (lambda: Wish.of([1, 1], Fraction(0)), "bounds"),
-        (lambda: Wish.of([1, 1], Fraction(1), [0.5, 0.6]), "frequencies"),
-        (lambda: bounded_channel(Wish.of(list(range(1, 30)), Fraction(1))), "29 kinds"),
-        (lambda: RowWish((), Fraction(1)), "weights"),
-        (lambda: RowWish((1.0,), Fraction(0)), "bound of a row"),
-        (lambda: RowWish((1.0,), Fraction(1), (Fraction(0),)), "caps"),
-        (lambda: bounded_items(RowWish((1.0,) * 2, Fraction(1, SCALE))), "too small|no signal"),
+        (lambda: Demand.of([1], Fraction(1)), "at least 2 values"),
+        (lambda: Demand.of([0, 0], Fraction(1)), "weights"),
+        (lambda: Demand.of([1, -1], Fraction(1)), "weights"),
+        (lambda: Demand.of([1, 1], Fraction(0)), "bounds"),
+        (lambda: Demand.of([1, 1], Fraction(1), [0.5, 0.6]), "frequencies"),
+        (lambda: bounded_channel(Demand.of(list(range(1, 30)), Fraction(1))), "29 kinds"),
+        (lambda: RowDemand((), Fraction(1)), "weights"),
+        (lambda: RowDemand((1.0,), Fraction(0)), "bound of a row"),
+        (lambda: RowDemand((1.0,), Fraction(1), (Fraction(0),)), "caps"),
+        (lambda: bounded_items(RowDemand((1.0,) * 2, Fraction(1, SCALE))), "too small|no signal"),
     ],
 )
 def test_bad_wishes_are_named(call: object, words: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from pldp.channels.randomness import Keystream
-from pldp.questions.items.allocation import RowWish, bounded_items
+from pldp.questions.items.allocation import RowDemand, bounded_items
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.comparators import Grouped, mask
 from pldp.questions.items.index import Index
@@ -244,7 +244,7 @@ def test_msnbc_end_to_end(seed: int) -> None:
     offsets, items = msnbc()
     truth = Columns.of_sets(offsets, items, 17)
     assert truth.n_rows == 989_818
-    channels = bounded_items(RowWish((1.0,) * 17, Fraction(17)))
+    channels = bounded_items(RowDemand((1.0,) * 17, Fraction(17)))
     reports = channels.perturb(truth, Keystream.seeded(seed, "msnbc"))
     found = mine(reports.count, reports.n_rows, channels, Search(0.01, 4))
     assert len(found) >= 3
