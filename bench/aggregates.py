@@ -59,21 +59,21 @@ def catalogues() -> Iterator[tuple[str, Catalogue]]:
     if movies.exists():
         with gzip.open(movies, "rt", encoding="latin-1") as lines:
             genres = [line.rstrip("\n").split("::")[2].split("|") for line in lines]
-        names = sorted({genre for own in genres for genre in own})
-        matrix = np.array([[genre in own for genre in names] for own in genres], dtype=np.uint8)
+        names = sorted({genre for film_genres in genres for genre in film_genres})
+        matrix = np.array([[genre in film_genres for genre in names] for film_genres in genres], dtype=np.uint8)
         yield "movielens", dense_catalogue(names, matrix)
     yield "msnbc", dense_catalogue([f"c{i}" for i in range(1, CATEGORIES + 1)], np.eye(CATEGORIES, dtype=np.uint8))
 
 
 def profiles() -> list[Measure]:
     """From a spec of ten thousand profiles to its plan, by the command: reading, solving, thresholds, tables."""
-    found = next((one for name, one in catalogues() if name == "movielens"), None)
-    if found is None:
+    catalogue = next((one for name, one in catalogues() if name == "movielens"), None)
+    if catalogue is None:
         return []
-    shares = np.random.default_rng(SEED).dirichlet(np.ones(len(found.attributes)), PROFILES) + 0.001
+    shares = np.random.default_rng(SEED).dirichlet(np.ones(len(catalogue.attributes)), PROFILES) + 0.001
     with tempfile.TemporaryDirectory(prefix="pldp-bench-") as name:
         folder = Path(name)
-        rows = [(f"i{i}", found.attributes[j]) for i, row in enumerate(found.rows) for j in np.flatnonzero(row)]
+        rows = [(f"i{i}", catalogue.attributes[j]) for i, row in enumerate(catalogue.rows) for j in np.flatnonzero(row)]
         pl.DataFrame(rows, schema=["item", "attribute"], orient="row").write_csv(folder / "catalogue.csv")
         (folder / "users.csv").write_text("user,profile\n")
         content = {
@@ -82,11 +82,11 @@ def profiles() -> list[Measure]:
             "source": {"path": "items.csv"},
             "users": {"path": "users.csv"},
             "catalogue": {"path": "catalogue.csv"},
-            "attributes": list(found.attributes),
+            "attributes": list(catalogue.attributes),
             "providers": {"trusted": {"epsilon": 0.4}, "unknown": {"epsilon": 0.05}},
             "profiles": {
-                f"p{i}": {name: round(float(t), 3) for name, t in zip(found.attributes, own, strict=True)}
-                for i, own in enumerate(shares)
+                f"p{i}": {name: round(float(t), 3) for name, t in zip(catalogue.attributes, tolerances, strict=True)}
+                for i, tolerances in enumerate(shares)
             },
             "default": "p0",
         }
@@ -101,7 +101,7 @@ def profiles() -> list[Measure]:
         after, seconds = os.times(), time.perf_counter() - start
     if done.returncode != 0:
         raise RuntimeError(f"the plan of {PROFILES:,} profiles failed:\n{done.stderr[-4000:]}")
-    case = f"`pldp plan`, {PROFILES:,} profiles × {len(found.attributes)} attributes × 2 providers: "
+    case = f"`pldp plan`, {PROFILES:,} profiles × {len(catalogue.attributes)} attributes × 2 providers: "
     spent = after.children_user + after.children_system - before.children_user - before.children_system
     return [
         Measure(case + "time", seconds, " s"),
@@ -135,8 +135,8 @@ def visits() -> tuple[pl.DataFrame, bool]:
     if path.exists():
         with gzip.open(path, "rt") as lines:
             sequences = [line.split() for line in lines if line[:1].isdigit()]
-        users = np.repeat(np.arange(len(sequences)), [len(own) for own in sequences])
-        items = np.concatenate([np.array(own, dtype=np.int8) for own in sequences])
+        users = np.repeat(np.arange(len(sequences)), [len(sequence) for sequence in sequences])
+        items = np.concatenate([np.array(sequence, dtype=np.int8) for sequence in sequences])
         return pl.DataFrame({"user": users.astype(np.int32), "item": items}), True
     rng = np.random.default_rng(SEED)
     users = np.repeat(np.arange(PEOPLE, dtype=np.int32), rng.geometric(1 / 4.75, PEOPLE))

@@ -92,14 +92,14 @@ def _cells(year: int, census: Census) -> Iterator[Cell]:
     places = [(epsilon, whole) for epsilon in BUDGETS]
     places += [(TOTAL, d) for d in dimensions(census) if d < whole]
     for epsilon, d in places:
-        own = census.first(d)
-        x = positions(own.codes)
+        first = census.first(d)
+        x = positions(first.codes)
         moments = [(float((column**2).mean()), float(column.mean())) for column in x.T]
         stream = Keystream.seeded(42, year, epsilon, d)
         for method in METHODS:
-            plan = plan_of(method, epsilon, own, "scaled")
+            plan = plan_of(method, epsilon, first, "scaled")
             mix = random_mix(plan.collection.classes, "hm" if method == HYBRID else "pm")
-            errors = squared_errors(plan, own.codes, REPEATS, stream)
+            errors = squared_errors(plan, first.codes, REPEATS, stream)
             for estimator in ESTIMATORS:
                 computed = [
                     predicted_mse(estimator, mix, d, plan.sampled, len(x), second, mean) for second, mean in moments
@@ -114,7 +114,7 @@ def _cells(year: int, census: Census) -> Iterator[Cell]:
                     *_mean(errors[estimator]),
                     float(np.mean(computed)),
                 )
-        mechanism = duchi(epsilon, own)
+        mechanism = duchi(epsilon, first)
         variance = float((float(mechanism.scale) ** 2 - (x**2).mean()) / len(x))
         yield Cell(
             year,
@@ -123,7 +123,7 @@ def _cells(year: int, census: Census) -> Iterator[Cell]:
             DUCHI,
             d,
             "scaled",
-            *_mean(duchi_errors(mechanism, own.codes, REPEATS, stream)),
+            *_mean(duchi_errors(mechanism, first.codes, REPEATS, stream)),
             variance,
         )
 
@@ -135,25 +135,25 @@ def _mean(errors: np.ndarray) -> tuple[float, float]:
 def _page(cells: list[Cell]) -> str:
     lines = [_HEAD.format(repeats=REPEATS)]
     for year in YEARS:
-        own = [cell for cell in cells if cell.year == year]
-        whole = max(cell.attributes for cell in own)
+        of_year = [cell for cell in cells if cell.year == year]
+        whole = max(cell.attributes for cell in of_year)
         lines += ["", f"## {year}: all {whole} columns, by budget"]
-        lines += _table((c for c in own if c.attributes == whole), "epsilon", "ε")
+        lines += _table((c for c in of_year if c.attributes == whole), "epsilon", "ε")
         lines += ["", f"## {year}: ε = {TOTAL}, by number of columns"]
-        lines += _table((c for c in own if c.epsilon == TOTAL), "attributes", "d")
+        lines += _table((c for c in of_year if c.epsilon == TOTAL), "attributes", "d")
     return "\n".join(lines) + "\n"
 
 
 def _table(cells: Iterable[Cell], axis: str, sign: str) -> list[str]:
-    found = list(cells)
-    places = sorted({getattr(cell, axis) for cell in found})
+    listed = list(cells)
+    places = sorted({getattr(cell, axis) for cell in listed})
     lines = [
         "",
         f"| method | estimator | {' | '.join(f'{sign} = {place}' for place in places)} |",
         f"| --- | --- |{' ---: |' * len(places)}",
     ]
-    for method, estimator in dict.fromkeys((cell.method, cell.estimator) for cell in found):
-        row = {getattr(c, axis): c for c in found if (c.method, c.estimator) == (method, estimator)}
+    for method, estimator in dict.fromkeys((cell.method, cell.estimator) for cell in listed):
+        row = {getattr(c, axis): c for c in listed if (c.method, c.estimator) == (method, estimator)}
         shown = " | ".join(_short(row[place].measured) for place in places)
         lines.append(f"| {method} | {'' if method == DUCHI else estimator} | {shown} |")
     return lines

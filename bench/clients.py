@@ -35,16 +35,16 @@ def main() -> bool:
         start = time.process_time()
         messages = list(python_messages(world))
         taken = time.process_time() - start
-        found = estimates(question, collected(plan, question, messages))
+        estimated = estimates(question, collected(plan, question, messages))
         measures.append(
-            Measure(f"{name}: Python, standard errors apart", farthest(found, expected), limit=BOUND, bound="≤")
+            Measure(f"{name}: Python, standard errors apart", farthest(estimated, expected), limit=BOUND, bound="≤")
         )
         measures.append(Measure(f"{name}: Python, CPU µs per person", taken / PYTHON * 1e6))
         if node is not None:
             world = make(JAVASCRIPT, 2)
             expected = estimates(question, drawn(world, 2))
-            found = estimates(question, collected(plan, question, javascript_messages(world, node)))
-            apart = farthest(found, expected)
+            estimated = estimates(question, collected(plan, question, javascript_messages(world, node)))
+            apart = farthest(estimated, expected)
             measures.append(Measure(f"{name}: JavaScript, standard errors apart", apart, limit=BOUND, bound="≤"))
     note = f"{PYTHON:,} people per kind through the Python client, {JAVASCRIPT:,} through the JavaScript one"
     return publish("clients", "Clients beside the kernels", measures, note)

@@ -81,19 +81,19 @@ def moved_tilt(shares: Floats) -> Floats:
 def protocols_of(setting: Setting) -> tuple[PureProtocol, ...]:
     """The protocol of least noise at every level, as a plan would choose it."""
     typical = np.array([1 / setting.values])
-    found: list[PureProtocol] = []
+    protocols: list[PureProtocol] = []
     for _, part in MIXES[setting.mix]:
         budget = Fraction(str(setting.epsilon)) * part
         both = (KRR.for_budget(setting.values, budget), Subset.for_budget(setting.values, budget))
-        found.append(min(both, key=lambda one: float(one.noise_variance(typical)[0])))
-    return tuple(found)
+        protocols.append(min(both, key=lambda one: float(one.noise_variance(typical)[0])))
+    return tuple(protocols)
 
 
 def classes(setting: Setting) -> dict[str, int]:
     """Holders of a value that nobody has, of one person, of rare, middling, frequent values and of nearly everybody."""
     weights = 1 / np.arange(1, setting.values + 1)
     counts = whole_counts(weights, setting.users)
-    found = {
+    holders = {
         "nobody": 0,
         "one person": 1,
         "rare": max(int(counts[-1]) // 4, 3),
@@ -101,7 +101,7 @@ def classes(setting: Setting) -> dict[str, int]:
         "top": int(counts[0]),
     }
     # Where nearly everybody holds a value, 5 % of them moving would leave nobody else at the last level.
-    return found if setting.choice == "moved" else found | {"most": setting.users * 9 // 10}
+    return holders if setting.choice == "moved" else holders | {"most": setting.users * 9 // 10}
 
 
 def measure(setting: Setting, repeats: int = REPEATS, only: str | None = None) -> list[Cell]:
@@ -123,9 +123,9 @@ def measure(setting: Setting, repeats: int = REPEATS, only: str | None = None) -
         # What is published: with the estimate inside.
         cover = Cover(setting.gamma)
         estimates = Levels(levels[..., None], sizes, protocols)
-        found, other = (answer(method, estimates, cover) for method in (setting.method, "sum"))
-        held = (found.low <= truth + 1e-12) & (truth - 1e-12 <= found.high)
-        length = float(np.mean(found.high - found.low))
+        result, other = (answer(method, estimates, cover) for method in (setting.method, "sum"))
+        held = (result.low <= truth + 1e-12) & (truth - 1e-12 <= result.high)
+        length = float(np.mean(result.high - result.low))
         cells.append(
             Cell(
                 setting=setting,

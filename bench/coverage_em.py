@@ -106,8 +106,8 @@ def measure(setting: Whole) -> list[Row]:
         KRR.for_budget(setting.values, Fraction(str(setting.epsilon)) * part) for _, part in MIXES[setting.mix]
     )
     support = draw_support(dealt(setting, counts, sizes, rng), protocols, rng)
-    found = [published(setting, one, sizes, counts, rng) for one in support]
-    low, high = (np.stack([getattr(each, end) for each in found]) for end in ("ci_low", "ci_high"))
+    histograms = [published(setting, one, sizes, counts, rng) for one in support]
+    low, high = (np.stack([getattr(each, end) for each in histograms]) for end in ("ci_low", "ci_high"))
     places = {"nobody": -1, "one person": -2, "middle": setting.values // 2, "top": 0}
     if setting.values < 7:
         del places["middle"]

@@ -98,14 +98,14 @@ def fits() -> Iterator[Hidden]:
 
 def classes(setting: Hidden) -> dict[str, int]:
     counts = whole_counts(1 / np.arange(1, setting.values + 1), setting.users)
-    found = {
+    holders = {
         "nobody": 0,
         "one person": 1,
         "rare": max(int(counts[-1]) // 4, 3),
         "middle": int(counts[setting.values // 2]),
         "top": int(counts[0]),
     }
-    return found if setting.choice == "moved" else found | {"most": setting.users * 9 // 10}
+    return holders if setting.choice == "moved" else holders | {"most": setting.users * 9 // 10}
 
 
 def draw_one(setting: Hidden, holders: int, repeats: int, rng: np.random.Generator) -> tuple[Counts, Counts, Floats]:
@@ -114,59 +114,59 @@ def draw_one(setting: Hidden, holders: int, repeats: int, rng: np.random.Generat
     tilt = moved_tilt(sizes / sizes.sum()) if setting.choice == "moved" else None
     held = draw_cell(holders, sizes, repeats, rng, tilt)
     levels = len(protocols)
-    joint, told = np.zeros((repeats, levels, 2), dtype=np.int64), np.zeros((repeats, levels), dtype=np.int64)
+    joint, reported = np.zeros((repeats, levels, 2), dtype=np.int64), np.zeros((repeats, levels), dtype=np.int64)
     for level, protocol in enumerate(protocols):
         chances = np.full(levels, report.q)
         chances[level] = report.p
         chances /= chances.sum()
-        own, other = (rng.multinomial(n, chances) for n in (held[:, level], sizes[level] - held[:, level]))
+        with_value, other = (rng.multinomial(n, chances) for n in (held[:, level], sizes[level] - held[:, level]))
         p, q = protocol.p, protocol.q
-        supported = rng.binomial(own, p) + rng.binomial(other, q)
+        supported = rng.binomial(with_value, p) + rng.binomial(other, q)
         joint[..., 0] += supported
         if isinstance(protocol, BRR):
-            bits = rng.binomial(own * (k - 1), q) + rng.binomial(other, p) + rng.binomial(other * (k - 2), q)
+            bits = rng.binomial(with_value * (k - 1), q) + rng.binomial(other, p) + rng.binomial(other * (k - 2), q)
             joint[..., 1] += bits
         else:
-            joint[..., 1] += own + other - supported
-        told += own + other
-    return joint, told, held.sum(axis=-1) / setting.users
+            joint[..., 1] += with_value + other - supported
+        reported += with_value + other
+    return joint, reported, held.sum(axis=-1) / setting.users
 
 
-def intervals(setting: Hidden, joint: Counts, told: Counts) -> Interval:
+def intervals(setting: Hidden, joint: Counts, reported: Counts) -> Interval:
     """As published, of the value alone."""
     if setting.method == "self-calibrated":
         ends = calibrated_interval(joint.sum(axis=-2), setting.users, setting.protocols, Z)
         return Interval(ends.low[:, 0], ends.high[:, 0])
     if setting.method == "auem":
-        ends = fieller_interval(joint[..., :1], told, setting.protocols, setting.report, Z)
+        ends = fieller_interval(joint[..., :1], reported, setting.protocols, setting.report, Z)
         return Interval(ends.low[:, 0], ends.high[:, 0])
     rng, recipe = np.random.default_rng(0), Recipe(method=setting.method, dependence=None)
-    found = [
+    estimates = [
         estimate_hidden(one, reports, setting.protocols, setting.report, recipe, None, rng)
-        for one, reports in zip(joint, told, strict=True)
+        for one, reports in zip(joint, reported, strict=True)
     ]
-    return Interval(*(np.array([getattr(each, end)[0] for each in found]) for end in ("ci_low", "ci_high")))
+    return Interval(*(np.array([getattr(each, end)[0] for each in estimates]) for end in ("ci_low", "ci_high")))
 
 
 def measure(setting: Hidden, repeats: int = REPEATS, only: str | None = None) -> list[Row]:
     stream = setting.name if only is None else f"{setting.name}, {only}, {repeats}"
     rng = np.random.default_rng(zlib.crc32(stream.encode()))
-    found, default = [], setting.default
+    rows, default = [], setting.default
     for kind, holders in classes(setting).items():
         if only in (None, kind):
-            joint, told, truth = draw_one(setting, holders, repeats, rng)
+            joint, reported, truth = draw_one(setting, holders, repeats, rng)
             # 801 hypotheses a repetition: a part of them at a time.
             parts = [slice(start, start + REPEATS) for start in range(0, repeats, REPEATS)]
-            found_ends = [intervals(setting, joint[part], told[part]) for part in parts]
-            ends = Interval(*(np.concatenate([getattr(one, end) for one in found_ends]) for end in ("low", "high")))
+            batches = [intervals(setting, joint[part], reported[part]) for part in parts]
+            ends = Interval(*(np.concatenate([getattr(one, end) for one in batches]) for end in ("low", "high")))
             steps = float(joint[..., 0].sum(axis=-1).std()) < _STEP
-            found.append(
+            rows.append(
                 row(
                     f"hidden {setting.method}", setting.name, kind, truth, ends.low, ends.high,
                     default=default, tight=default and setting.method != "sum" and not steps,
                 )
             )  # fmt: skip
-    return found
+    return rows
 
 
 def measure_fits(setting: Hidden) -> list[Row]:
@@ -176,14 +176,14 @@ def measure_fits(setting: Hidden) -> list[Row]:
     counts[0] += int(counts[-2:].sum()) - 1
     counts[-2:] = (1, 0)
     sizes, protocols, report = setting.sizes, setting.protocols, setting.report
-    joint, told = draw_hidden(draw_levels(counts, sizes, FITS, rng), protocols, report, rng)
+    joint, reported = draw_hidden(draw_levels(counts, sizes, FITS, rng), protocols, report, rng)
     recipe = Recipe(method=setting.method)
-    found = [
+    fits = [
         # A report of k-RR supports one value: its table is its support.
         estimate_hidden(one, who, protocols, report, recipe, table_blocks(protocols, one), rng)
-        for one, who in zip(joint, told, strict=True)
+        for one, who in zip(joint, reported, strict=True)
     ]
-    low, high = (np.stack([getattr(each, end) for each in found]) for end in ("ci_low", "ci_high"))
+    low, high = (np.stack([getattr(each, end) for each in fits]) for end in ("ci_low", "ci_high"))
     places = {"nobody": -1, "one person": -2, "middle": setting.values // 2, "top": 0}
     if setting.values < 7:
         del places["middle"]

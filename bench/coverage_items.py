@@ -112,7 +112,7 @@ def people_of(setting: Setting, table: NDArray[np.bool_], rng: np.random.Generat
 def measure(setting: Setting, repeats: int) -> Iterator[dict[str, Any]]:
     """One row per kind and class: how many intervals, the share that hold, and their mean length."""
     plan, seed = plan_of(setting), zlib.crc32(setting.name.encode())
-    found: dict[tuple[str, str], list[Cell]] = {(kind, name): [] for kind in KINDS for name in CLASSES}
+    by_class: dict[tuple[str, str], list[Cell]] = {(kind, name): [] for kind in KINDS for name in CLASSES}
     for repeat in range(repeats):
         rng = np.random.default_rng([seed, repeat])
         table = table_of(setting, rng)
@@ -128,8 +128,8 @@ def measure(setting: Setting, repeats: int) -> Iterator[dict[str, Any]]:
         for (kind, _), cell in covered_cells(iter([mined]), [BitColumns.of_table(table)]).items():
             top = "top" if cell.support >= 4 * setting.minimum else "middle"
             name = "rare" if cell.support < setting.minimum else top
-            found[kind, name].append(cell)
-    for (kind, name), cells in found.items():
+            by_class[kind, name].append(cell)
+    for (kind, name), cells in by_class.items():
         if cells:
             yield {
                 "setting": setting.name,

@@ -88,9 +88,9 @@ class Tally:
 
 def rows(means: int = 300, quantiles: int = 40, binned: int = 1000) -> list[dict[str, Any]]:
     """setting, class, repetitions, covered (a share) and mean length; `length_of_reports` for means beside it."""
-    found = [row for setting in MEANS for row in _means(*setting, means)]
-    found += [row for setting in QUANTILES for row in _quantiles(*setting, quantiles)]
-    return found + [row for setting in BINNED for row in _binned(*setting, binned)]
+    measured = [row for setting in MEANS for row in _means(*setting, means)]
+    measured += [row for setting in QUANTILES for row in _quantiles(*setting, quantiles)]
+    return measured + [row for setting in BINNED for row in _binned(*setting, binned)]
 
 
 def _plan(attribute: dict[str, Any], users: int, epsilon: float, gamma: float | None) -> Plan:
@@ -141,28 +141,28 @@ def _numbers(plan: Plan) -> Numbers:
 
 def _means(values: str, users: int, epsilon: float, gamma: float | None, repeats: int) -> list[dict[str, Any]]:
     plan = _numbers(_plan({"kind": "number", "bounds": [0, 100]}, users, epsilon, gamma))
-    bounds, found, plain = plan.questions[0].bounds, Tally(), 0.0
+    bounds, tally, plain = plan.questions[0].bounds, Tally(), 0.0
     for x, counts, _ in _drawn(plan, values, users, gamma, repeats):
         mean = estimate_means(plan, counts, plan.recipe)[0].mean
-        found.add(mean.ci_low, mean.ci_high, bounds.decode(float(x.mean())))
+        tally.add(mean.ci_low, mean.ci_high, bounds.decode(float(x.mean())))
         other = estimate_means(plan, counts, plan.recipe, "reports")[0].mean
         plain += other.ci_high - other.ci_low
     near = "mean near a bound" if values.startswith(("all", "0.5", "2")) else "mean"
-    return [{**_row("mean", values, users, epsilon, gamma, near, found, repeats), "length_of_reports": plain / repeats}]
+    return [{**_row("mean", values, users, epsilon, gamma, near, tally, repeats), "length_of_reports": plain / repeats}]
 
 
 def _quantiles(values: str, users: int, epsilon: float, gamma: float | None, repeats: int) -> list[dict[str, Any]]:
     asked = {"kind": "number", "bounds": [0, 100], "quantiles": list(PROBABILITIES)}
     plan = _numbers(_plan(asked, users, epsilon, gamma))
     place = next(i for i, question in enumerate(plan.questions) if question.kind == DISTRIBUTION)
-    found = [Tally() for _ in PROBABILITIES]
+    tallies = [Tally() for _ in PROBABILITIES]
     for x, counts, repeat in _drawn(plan, values, users, gamma, repeats):
         result = estimate_quantiles(plan, counts, place, plan.recipe, np.random.default_rng(repeat), 2)
-        for tally, one in zip(found, result.quantiles, strict=True):
+        for tally, one in zip(tallies, result.quantiles, strict=True):
             tally.add(one.ci_low, one.ci_high, plan.questions[place].bounds.decode(own_quantile(x, one.probability)))
     return [
         _row("number", values, users, epsilon, gamma, f"quantile {p:g}", tally, repeats)
-        for p, tally in zip(PROBABILITIES, found, strict=True)
+        for p, tally in zip(PROBABILITIES, tallies, strict=True)
     ]
 
 
@@ -182,7 +182,7 @@ def _binned(
     rng = np.random.default_rng(7)
     x = VALUES[values](rng, users)
     place = np.searchsorted(edges[1:-1], x, side="right")
-    found = [Tally() for _ in PROBABILITIES]
+    tallies = [Tally() for _ in PROBABILITIES]
     # As badly as Γ allows at the very edges between which each quantile lies, in both directions.
     cuts = sorted({float(edges[np.searchsorted(edges, own_quantile(x, p))]) for p in PROBABILITIES})
     choices = [(50.0, SHARES, SHARES)] if gamma == 1 else [
@@ -190,8 +190,10 @@ def _binned(
     ]  # fmt: skip
     for cut, below, above in choices:
         parts = [
-            draw_levels(np.bincount(place[own], minlength=bins), whole_counts(shares, int(own.sum())), repeats, rng)
-            for own, shares in ((x <= cut, below), (x > cut, above))
+            draw_levels(
+                np.bincount(place[members], minlength=bins), whole_counts(shares, int(members.sum())), repeats, rng
+            )
+            for members, shares in ((x <= cut, below), (x > cut, above))
         ]
         dealt = parts[0] + parts[1]
         sizes, protocols = dealt[0].sum(axis=1), attribute.protocols
@@ -200,11 +202,11 @@ def _binned(
         ends = quantile_edges(edge_tests(levels, PROBABILITIES, method, cover), levels.frequencies, PROBABILITIES)
         for i, p in enumerate(PROBABILITIES):
             for low, high in zip(*(edges[end[:, i]] for end in ends), strict=True):
-                found[i].add(float(low), float(high), own_quantile(x, p))
+                tallies[i].add(float(low), float(high), own_quantile(x, p))
     done = repeats * len(choices)
     return [
         _row(f"binned, {bins} bins", values, users, epsilon, gamma, f"quantile {p:g}", tally, done)
-        for p, tally in zip(PROBABILITIES, found, strict=True)
+        for p, tally in zip(PROBABILITIES, tallies, strict=True)
     ]
 
 
@@ -222,7 +224,7 @@ def _row(
 
 
 def main() -> bool:
-    found = rows()
-    for row in found:
+    measured = rows()
+    for row in measured:
         print(f"{row['setting']:<60} {row['class']:<20} {row['covered']:.3f} {row['length']:.2f}")
-    return all(row["covered"] > 0.95 - 4 * np.sqrt(0.0475 / row["repetitions"]) for row in found)
+    return all(row["covered"] > 0.95 - 4 * np.sqrt(0.0475 / row["repetitions"]) for row in measured)

@@ -24,13 +24,13 @@ def write(cells: Sequence[Cell], rows: Sequence[Row], again: Sequence[Row], left
     everything = [*rows_of(cells), *rows]
     text = DOCUMENT.read_text()
     before, _, rest = text.partition(BEGIN)
-    made = "\n".join([told(everything, left), "", table(everything), "", second(again)])
+    made = "\n".join([paragraph(everything, left), "", table(everything), "", second(again)])
     DOCUMENT.write_text(f"{before}{BEGIN}\n\n{made}\n{END}{rest.partition(END)[2]}")
     draw(summary(everything), PICTURE)
     print(f"{DOCUMENT}: {len(everything)} cells.")
 
 
-def told(rows: Sequence[Row], left: int) -> str:
+def paragraph(rows: Sequence[Row], left: int) -> str:
     """What was run, in a paragraph."""
     defaults = [one for one in rows if one.get("default", True)]
     parts = ", ".join(
@@ -47,10 +47,10 @@ def told(rows: Sequence[Row], left: int) -> str:
 def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """By part, method and class: how many cells, the least, the middle and the most, and the limit of the least."""
     tests = max(sum(one.get("default", True) for one in rows), 1)
-    found = []
+    lines = []
     for key in dict.fromkeys(_key(one) for one in rows):
         mine = sorted((one for one in rows if _key(one) == key), key=rate)
-        found.append(
+        lines.append(
             {
                 "part": key[0],
                 "method": key[1],
@@ -65,7 +65,7 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
                 "worst": mine[0]["setting"],
             }
         )
-    return sorted(found, key=_order)
+    return sorted(lines, key=_order)
 
 
 def _key(one: Row) -> tuple[str, str, bool, str]:

@@ -75,7 +75,7 @@ def counted(part: str, one: Mapping[str, Any]) -> Row:
 
 def run(modules: dict[str, Any], clock: Clock) -> list[Row]:
     """Every piece that is not known yet, while there is time; the rows of all that are."""
-    done, found = known(), []
+    done, rows = known(), []
     for part, module in modules.items():
         for piece, call in shuffled(module.pieces()) if hasattr(module, "pieces") else [("all", module.rows)]:
             if (part, piece) not in done:
@@ -84,8 +84,8 @@ def run(modules: dict[str, Any], clock: Clock) -> list[Row]:
                 done[part, piece] = [counted(part, one) for one in call()]
                 with rows_file().open("a") as file:
                     file.write(json.dumps({"part": part, "piece": piece, "rows": done[part, piece]}) + "\n")
-            found += done[part, piece]
-    return found
+            rows += done[part, piece]
+    return rows
 
 
 def second_stage(rows: Sequence[Row], modules: dict[str, Any], public: Again, clock: Clock) -> list[Row]:
@@ -97,9 +97,9 @@ def second_stage(rows: Sequence[Row], modules: dict[str, Any], public: Again, cl
     for line in before:
         one = json.loads(line)
         done[f"{one['setting']} / {one['class']}"] = one
-    found: list[Row] = []
+    remeasured: list[Row] = []
     for one in lowest([one for one in rows if one.get("part", "") in calls]):
-        if len(found) == LOWEST:
+        if len(remeasured) == LOWEST:
             break
         key = f"{one['setting']} / {one['class']}"
         if key not in done:
@@ -111,5 +111,5 @@ def second_stage(rows: Sequence[Row], modules: dict[str, Any], public: Again, cl
             done[key] = {**fresh, "part": one["part"]}
             with again_file().open("a") as file:
                 file.write(json.dumps(done[key]) + "\n")
-        found.append(done[key])
-    return found
+        remeasured.append(done[key])
+    return remeasured

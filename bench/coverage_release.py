@@ -57,8 +57,8 @@ def question(sections: Mapping[str, Any], users: int, total: int) -> Question:
         **sections,
         "levels": {"dependence": 1, "column": "level", **sections.get("levels", {})},
     }
-    (found,) = make_plan(Spec.model_validate(content), None).questions
-    return found
+    (histograms,) = make_plan(Spec.model_validate(content), None).questions
+    return histograms
 
 
 @dataclass
@@ -81,14 +81,14 @@ class Files:
 
 def people(users: int) -> dict[str, NDArray[Any]]:
     """Columns of a vault, without the levels."""
-    found = {}
+    columns = {}
     for place, shares in enumerate(ATTRIBUTES.values()):
         counts = np.floor(np.array(shares) * users).astype(np.int64)
         if len(shares) > 2:
             counts[-2] = 1
         counts[0] += users - counts.sum()
-        found[f"value_{place}"] = np.repeat(np.arange(len(shares)), counts).astype(np.uint16)
-    return found
+        columns[f"value_{place}"] = np.repeat(np.arange(len(shares)), counts).astype(np.uint16)
+    return columns
 
 
 def release(asked: Question, rows: Columns, seed: int) -> Mapping[str, Any]:
@@ -122,15 +122,15 @@ def measure(name: str, users: int, total: int) -> list[Row]:
         table = release(asked, fixed | {"level_0": rng.permutation(levels)}, seed)["histograms"]
         ends.append((np.array(table["ci_low"], dtype=float), np.array(table["ci_high"], dtype=float)))
     low, high = (np.stack(side) for side in zip(*ends, strict=True))
-    found, start = [], 0
+    rows, start = [], 0
     for place, (attribute, shares) in enumerate(ATTRIBUTES.items()):
         counts = np.bincount(fixed[f"value_{place}"], minlength=len(shares))
         for value, kind in enumerate(value_classes(counts)):
             setting = f"{name}, n {users:,}, ε {total}, {attribute}, value {value + 1} of {len(shares)}"
             at = start + value
-            found.append(row("published", setting, kind, counts[value] / users, low[:, at], high[:, at]))
+            rows.append(row("published", setting, kind, counts[value] / users, low[:, at], high[:, at]))
         start += len(shares)
-    return found
+    return rows
 
 
 def pieces() -> Iterator[tuple[str, Callable[[], list[Row]]]]:

@@ -176,28 +176,28 @@ def report(cells: Sequence[Cell], rows: Sequence[Row] = (), again: Sequence[Row]
 def _measures(name: tuple[str, str], mine: Sequence[Row], tests: int) -> list[Measure]:
     """Of one part and class: the defaults nearest to their limits below and above, and every other method's least."""
     title = ": ".join(filter(None, name))
-    found = []
+    measures = []
     ours = [one for one in mine if one.get("default", True)]
     for one in sorted(ours, key=lambda one: rate(one) - least(one["repetitions"], tests))[:1]:
-        found.append(Measure(f"{title}: least, {one['setting']}", rate(one), "", least(one["repetitions"], tests)))
+        measures.append(Measure(f"{title}: least, {one['setting']}", rate(one), "", least(one["repetitions"], tests)))
     tight = [one for one in ours if one.get("tight", False)]
     for one in sorted(tight, key=lambda one: most(one["repetitions"], tests) - rate(one))[:1]:
         limit = most(one["repetitions"], tests)
-        found.append(Measure(f"{title}: most, {one['setting']}", rate(one), "", limit, "≤"))
+        measures.append(Measure(f"{title}: most, {one['setting']}", rate(one), "", limit, "≤"))
     others = [one for one in mine if not one.get("default", True)]
     for method in dict.fromkeys(one.get("method", "") for one in others):
         worst = min((one for one in others if one.get("method", "") == method), key=rate)
-        found.append(Measure(f"{title}: least of {method}, {worst['setting']}", rate(worst)))
-    return found
+        measures.append(Measure(f"{title}: least of {method}, {worst['setting']}", rate(worst)))
+    return measures
 
 
 def edges(cells: Sequence[Cell]) -> list[Cell]:
     """Cells that should not be above 97 %: Γ = 1, and of both edges that Γ allows, once both are known, the one that is
     covered less."""
-    found: dict[tuple[object, ...], list[Cell]] = {}
+    alike_cells: dict[tuple[object, ...], list[Cell]] = {}
     for cell in cells:
         at = cell.setting
         if at.tight:
-            found.setdefault((at.values, at.users, at.epsilon, at.mix, at.gamma, cell.kind), []).append(cell)
-    known = [alike for alike in found.values() if alike[0].setting.gamma == 1 or len(alike) > 1]
+            alike_cells.setdefault((at.values, at.users, at.epsilon, at.mix, at.gamma, cell.kind), []).append(cell)
+    known = [alike for alike in alike_cells.values() if alike[0].setting.gamma == 1 or len(alike) > 1]
     return [min(alike, key=lambda cell: cell.covered) for alike in known]

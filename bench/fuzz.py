@@ -57,8 +57,8 @@ def main(arguments: Sequence[str] = ()) -> bool:
     parser = ArgumentParser(prog="python -m bench fuzz")
     parser.add_argument("--cases", type=int, default=CASES)
     parser.add_argument("--seed", type=int, default=SEED)
-    given = parser.parse_args(arguments)
-    cases = given.cases
+    options = parser.parse_args(arguments)
+    cases = options.cases
     start = time.monotonic()
     outcomes: Counter[str] = Counter()
     crashes: list[str] = []
@@ -66,16 +66,16 @@ def main(arguments: Sequence[str] = ()) -> bool:
     # Threads of the database and a forked child do not go together; children start afresh.
     with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=faulthandler.enable) as pool:
         batches = [
-            pool.submit(run_batch, given.seed, first, min(BATCH, cases - first)) for first in range(0, cases, BATCH)
+            pool.submit(run_batch, options.seed, first, min(BATCH, cases - first)) for first in range(0, cases, BATCH)
         ]
         for batch in as_completed(batches):
             try:
-                found, broken = batch.result()
+                counted, broken = batch.result()
             except BrokenProcessPool:
                 crashes.append("a worker died; what it printed last tells where, and the cases left were not run")
                 print(crashes[-1], file=sys.stderr, flush=True)
                 break
-            outcomes += found
+            outcomes += counted
             crashes += broken
             for crash in broken:
                 print(crash, file=sys.stderr, flush=True)
@@ -89,5 +89,7 @@ def main(arguments: Sequence[str] = ()) -> bool:
         Measure("crashes", len(crashes), limit=0, bound="≤"),
         Measure("time", time.monotonic() - start, " s"),
     ]
-    note = f"Seed {given.seed}. A crash: any exception but ours, a raw value in a message, a row not counted, or 10 s."
+    note = (
+        f"Seed {options.seed}. A crash: any exception but ours, a raw value in a message, a row not counted, or 10 s."
+    )
     return publish("fuzz", "Fuzz", measures, note)

@@ -69,15 +69,15 @@ def _timed(run: Callable[[], object]) -> float:
 
 
 def _mined(case: str, truth: Columns, channels: ItemChannels, search: Search, limit: float) -> list[Measure]:
-    reports, found = truth, ()
+    reports, itemsets = truth, ()
 
     def perturb() -> None:
         nonlocal reports
         reports = channels.perturb(truth, Keystream.secure())
 
     def search_all() -> None:
-        nonlocal found
-        found = mine(reports.count, reports.n_rows, channels, search)  # type: ignore[assignment]
+        nonlocal itemsets
+        itemsets = mine(reports.count, reports.n_rows, channels, search)  # type: ignore[assignment]
 
     drawn, mined = _timed(perturb), _timed(search_all)
 
@@ -88,7 +88,7 @@ def _mined(case: str, truth: Columns, channels: ItemChannels, search: Search, li
     memory = _peak(both)
     exact = ItemChannels.symmetric((1 << 64,) * channels.n_items)
     true = frequent_sets(mine(truth.count, truth.n_rows, exact, Search(search.minimum, search.length, reach=0)))
-    ours = frequent_sets(found)
+    ours = frequent_sets(itemsets)
     return [
         Measure(case + "perturb", drawn, " s"),
         Measure(case + "mine", mined, " s"),
@@ -141,7 +141,7 @@ def _sampled() -> list[Measure]:
     offsets, items = made_up()
     truth = np.bincount(items, minlength=ITEMS) / ROWS
     sampling = SetSampling.for_budget(ITEMS, 12, Fraction(2))
-    found: list[np.ndarray] = []
+    estimates: list[np.ndarray] = []
 
     def run() -> None:
         counts = np.zeros(ITEMS + 12, dtype=np.int64)
@@ -149,10 +149,10 @@ def _sampled() -> list[Measure]:
             part = offsets[start : start + _BLOCK + 1]
             reports = sampling.perturb(part - part[0], items[part[0] : part[-1]], Keystream.secure())
             counts += sampling.protocol.support(reports)
-        found.extend(sampling.estimate(counts, ROWS))
+        estimates.extend(sampling.estimate(counts, ROWS))
 
     taken = _timed(run)
-    support, error = found[:2]
+    support, error = estimates[:2]
     case = "1 M × 1,000, sampled: "
     return [
         Measure(case + "k-RR was chosen", float(isinstance(sampling.protocol, KRR))),

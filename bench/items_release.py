@@ -137,19 +137,21 @@ def _identity() -> list[Measure]:
     aprr = ItemChannels.aprr(levels_from_frequency(table.sum(axis=0), SIZES), len(SIZES), Fraction(9))
     channels: tuple[ItemChannels | Grouped, ...] = (aprr, mask(len(names)), Grouped.of(len(names), shares))
     methods = [Method(name, [channel], rows) for name, channel in zip(NAMES, channels, strict=True)]
-    found = study(methods, MINIMA, Search(0.05, 3), REPEATS, lambda *labels: Keystream.seeded(42, *labels), 42)
-    picture(found, RESULTS / "items-identity.svg")
+    identities = study(methods, MINIMA, Search(0.05, 3), REPEATS, lambda *labels: Keystream.seeded(42, *labels), 42)
+    picture(identities, RESULTS / "items-identity.svg")
     return [
-        Measure(f"Basket, {name}: {what}", float(np.mean([getattr(row, field) for row in found if row.method == name])))
+        Measure(
+            f"Basket, {name}: {what}", float(np.mean([getattr(row, field) for row in identities if row.method == name]))
+        )
         for field, what in (("made_up", "θ⁺, sets made up"), ("missed", "θ⁻, sets missed"))
         for name in NAMES
     ]
 
 
-def picture(found: list[Identity], path: Path) -> None:
+def picture(identities: list[Identity], path: Path) -> None:
     """Two panels, one line a method, with twice the standard error of the mean."""
     rows = []
-    for row in found:
+    for row in identities:
         for panel, mean, error in (
             ("θ⁺, sets made up", row.made_up, row.made_up_error),
             ("θ⁻, sets missed", row.missed, row.missed_error),

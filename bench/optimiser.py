@@ -77,7 +77,7 @@ def _catalogue(rng: np.random.Generator) -> Catalogue:
 
 def _solves(catalogue: Catalogue, budgets: Units, objective: Objective, worker: subprocess.Popen[str]) -> list[Measure]:
     epsilon = to_ticks(EPSILON)
-    found = allocate(catalogue, budgets, epsilon, objective)
+    allocation = allocate(catalogue, budgets, epsilon, objective)
     cap = caps(catalogue, budgets).astype(np.float64)
     ratio = np.minimum(epsilon / turning_point(catalogue, budgets), 1)
     few = slice(0, LAYER_PROFILES)
@@ -103,17 +103,17 @@ def _solves(catalogue: Catalogue, budgets: Units, objective: Objective, worker: 
         return answers[-1]["seconds"] / LAYER_PROFILES
 
     taken = medians({"ours": ours, "cvxpy": layer}, ROUNDS)
-    mine = found.ticks[few] / (cap[few] * ratio[few, None])
+    mine = allocation.ticks[few] / (cap[few] * ratio[few, None])
     losses = (weights * mine**-objective.power).sum(axis=1).tolist()
-    worse = median(own / other for own, other in zip(losses, answers[-1]["losses"], strict=True)) - 1
+    worse = median(loss / other for loss, other in zip(losses, answers[-1]["losses"], strict=True)) - 1
     case = f"{objective.name}: "
     return [
         Measure(case + f"{PROFILES:,} profiles", taken["ours"] * PROFILES, " s", SECONDS, "≤"),
         Measure(case + "a profile, ours", taken["ours"] * 1e3, " ms"),
         Measure(case + "a profile, cvxpy", taken["cvxpy"] * 1e3, " ms"),
         Measure(case + "ours / cvxpy", taken["cvxpy"] / taken["ours"], "×", REQUIRED),
-        Measure(case + "largest KKT residual", float(found.residual.max()), "", 1e-8, "≤"),
-        Measure(case + "largest duality gap", float(found.gap.max()), "", 1e-8, "≤"),
+        Measure(case + "largest KKT residual", float(allocation.residual.max()), "", 1e-8, "≤"),
+        Measure(case + "largest duality gap", float(allocation.gap.max()), "", 1e-8, "≤"),
         Measure(case + "loss above cvxpy's, median", worse, "", 1e-6, "≤"),
     ]
 

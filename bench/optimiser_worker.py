@@ -16,19 +16,19 @@ import numpy as np
 
 def main() -> None:
     for line in sys.stdin:
-        given = json.loads(line)
-        rows, width = np.array(given["rows"], dtype=float), len(given["rows"][0])
+        task = json.loads(line)
+        rows, width = np.array(task["rows"], dtype=float), len(task["rows"][0])
         scale, weights, top = cp.Parameter(width, pos=True), cp.Parameter(width, pos=True), cp.Parameter(pos=True)
         z = cp.Variable(width, pos=True)
-        loss = cp.sum(cp.multiply(weights, cp.power(z, -given["power"])))
+        loss = cp.sum(cp.multiply(weights, cp.power(z, -task["power"])))
         problem = cp.Problem(cp.Minimize(loss), [rows @ cp.multiply(scale, z) <= 1, z <= top])
         losses: list[float] = []
         start = 0.0
-        for turn, profile in enumerate([0, *range(len(given["scale"]))]):
+        for turn, profile in enumerate([0, *range(len(task["scale"]))]):
             if turn == 1:
                 start, losses = time.process_time(), []
-            scale.value, weights.value = np.array(given["scale"][profile]), np.array(given["weights"][profile])
-            top.value = given["top"][profile]
+            scale.value, weights.value = np.array(task["scale"][profile]), np.array(task["weights"][profile])
+            top.value = task["top"][profile]
             losses.append(float(problem.solve(solver=cp.CLARABEL)))
         print(json.dumps({"seconds": time.process_time() - start, "losses": losses}), flush=True)
 

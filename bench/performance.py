@@ -26,14 +26,14 @@ _SIZE = re.compile(r"^([\d.]+) M users: (time|CPU time)$")
 
 def main(arguments: Sequence[str] = ()) -> bool:
     """Write the table of all results that are there; whether every requirement in them is met."""
-    found = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in NAMES if _there(name)}
+    results = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in NAMES if _there(name)}
     text = DOCUMENT.read_text()
     before, _, rest = text.partition(BEGIN)
-    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table(found)}\n{END}{rest.partition(END)[2]}")
-    if "scale" in found:
-        draw(points(found["scale"]["measures"]), PICTURE)
-    missed = [row["what"] for content in found.values() for row in content["measures"] if not row["passed"]]
-    print(f"{DOCUMENT}: {len(found)} of {len(NAMES)} benchmarks have results.")
+    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table(results)}\n{END}{rest.partition(END)[2]}")
+    if "scale" in results:
+        draw(points(results["scale"]["measures"]), PICTURE)
+    missed = [row["what"] for content in results.values() for row in content["measures"] if not row["passed"]]
+    print(f"{DOCUMENT}: {len(results)} of {len(NAMES)} benchmarks have results.")
     for what in missed:
         print(f"missed: {what}")
     return not missed
@@ -43,10 +43,10 @@ def _there(name: str) -> bool:
     return (RESULTS / f"{name}.json").exists()
 
 
-def table(found: dict[str, Any]) -> str:
+def table(results: dict[str, Any]) -> str:
     """Every line that has a requirement."""
     lines = ["| | measured | required | |", "| --- | ---: | ---: | --- |"]
-    for name, content in found.items():
+    for name, content in results.items():
         for row in content["measures"]:
             if row["limit"] is not None:
                 required = f"{row['bound']} {short(row['limit'])}{row['unit']}"

@@ -57,8 +57,8 @@ def main() -> bool:
         *_lines("pldp release data/sample.yaml, new home", new, LIMITS["new"]),
         *_lines("pldp release data/sample.yaml, used home", again, LIMITS["used"]),
         *(
-            Measure(f"pldp {'--help' if what == 'help' else what}", median(c.seconds for c in found), " s", limit, "≤")
-            for what, found in costs.items()
+            Measure(f"pldp {'--help' if what == 'help' else what}", median(c.seconds for c in runs), " s", limit, "≤")
+            for what, runs in costs.items()
             for limit in [LIMITS[what]]
         ),
     ]
@@ -86,8 +86,8 @@ def release(spec: Path, home: Path, slot: str) -> Cost:
     worker = [sys.executable, "-m", "bench.startup_worker", str(stages)]
     began = time.time()
     cost = _run([*worker, "release", str(spec), "--home", str(home), "--slot", slot])
-    found = json.loads(stages.read_text())
-    return Cost(cost.seconds, cost.cpu, found["work"], found["stages"]["page"], found["first"] - began)
+    timings = json.loads(stages.read_text())
+    return Cost(cost.seconds, cost.cpu, timings["work"], timings["stages"]["page"], timings["first"] - began)
 
 
 def _run(command: Sequence[str]) -> Cost:

@@ -32,7 +32,7 @@ MANY = 10_000
 SEED = 42
 REQUIRED_GAIN = 4.5  # measured 5.3 over many draws; a floor against regressions
 BASELINE, BOUND = "equal scaling", "lower bound"
-WAYS = (*OBJECTIVES, BASELINE, BOUND)
+MINIMISED = (*OBJECTIVES, BASELINE, BOUND)
 TITLES = {"mae": "MAE, overall", "mse": "MSE, overall", "mael": "MAEL, per attribute", "kl": "KL, per attribute"}
 FORMATS = {"mae": ",d", "mse": "~s", "mael": ".4~f", "kl": ".4~f"}
 COLOURS = ("#0072B2", "#D55E00", "#008F68", "#767B84", "#000000")
@@ -50,17 +50,17 @@ def utility(catalogue: Catalogue) -> pl.DataFrame:
     for epsilon in EPSILONS:
         ticks = {name: allocate(catalogue, budgets, to_ticks(epsilon), one).ticks for name, one in OBJECTIVES.items()}
         ticks[BASELINE] = equal_scaling(catalogue, budgets, to_ticks(epsilon))
-        found = {}
-        for way, spent in ticks.items():
+        losses_by_objective = {}
+        for objective, spent in ticks.items():
             size, variance = _moments(spent)
-            found[way] = {
+            losses_by_objective[objective] = {
                 "mae": mean_absolute_error(size),
                 "mse": mean_squared_error(variance),
                 "mael": mean_absolute_error_loss(size, best),
                 "kl": np.maximum(kl_divergence(best, np.sqrt(variance)), 0),
             }
-        for way, losses in {**found, BOUND: bounds}.items():
-            columns = {"epsilon": [float(epsilon)] * DRAWS, "way": [way] * DRAWS, "draw": range(DRAWS)}
+        for objective, losses in {**losses_by_objective, BOUND: bounds}.items():
+            columns = {"epsilon": [float(epsilon)] * DRAWS, "minimised": [objective] * DRAWS, "draw": range(DRAWS)}
             frames.append(pl.DataFrame({**columns, **losses}))
     return pl.concat(frames)
 
@@ -70,11 +70,11 @@ def gains(name: str, rows: pl.DataFrame) -> list[Measure]:
     first = rows.filter(pl.col("epsilon") == float(EPSILONS[0]))
     measures = []
     for metric in ("mae", "mse", "mael"):
-        ratio = first.filter(way=BASELINE)[metric].to_numpy() / first.filter(way=metric)[metric].to_numpy()
+        ratio = first.filter(minimised=BASELINE)[metric].to_numpy() / first.filter(minimised=metric)[metric].to_numpy()
         case = f"{name}, ε = 0.05: equal scaling / optimum, {metric.upper()}"
         measures.append(Measure(f"{case}, median", float(np.median(ratio)), "×"))
         measures.append(Measure(f"{case}, largest", float(ratio.max()), "×"))
-    base, best = (float(first.filter(way=way)["mae"].to_numpy().mean()) for way in (BASELINE, "mae"))
+    base, best = (float(first.filter(minimised=objective)["mae"].to_numpy().mean()) for objective in (BASELINE, "mae"))
     measures.append(Measure(f"{name}, ε = 0.05: ratio of the ten draws' mean MAE", base / best, "×"))
     return measures
 
@@ -115,7 +115,7 @@ def _profiles(catalogue: Catalogue, draws: int, seed: int) -> Units:
 
 
 def _medians(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.group_by("epsilon", "way", maintain_order=True).agg(pl.col(list(TITLES)).median())
+    return rows.group_by("epsilon", "minimised", maintain_order=True).agg(pl.col(list(TITLES)).median())
 
 
 def table(rows: pl.DataFrame) -> str:
@@ -127,10 +127,10 @@ def table(rows: pl.DataFrame) -> str:
         "| --- | --- |" + " ---: |" * len(epsilons),
     ]
     for metric, title in TITLES.items():
-        for way in WAYS:
-            own = dict(medians.filter(way=way).select("epsilon", metric).rows())
-            shown = " | ".join(_figure(own[epsilon]) for epsilon in epsilons)
-            lines.append(f"| {title} | {_label(way)} | {shown} |")
+        for objective in MINIMISED:
+            figures = dict(medians.filter(minimised=objective).select("epsilon", metric).rows())
+            shown = " | ".join(_figure(figures[epsilon]) for epsilon in epsilons)
+            lines.append(f"| {title} | {_label(objective)} | {shown} |")
     return "\n".join(lines) + "\n"
 
 
@@ -152,9 +152,10 @@ def draw(rows: pl.DataFrame, name: str, folder: Path) -> None:
 
 
 def _panel(medians: pl.DataFrame, name: str, metric: str) -> Any:
-    ways = [_label(way) for way in WAYS]
+    labels = [_label(objective) for objective in MINIMISED]
     values = [
-        {"ε": e, "way": _label(way), "loss": loss} for e, way, loss in medians.select("epsilon", "way", metric).rows()
+        {"ε": e, "minimised": _label(objective), "loss": loss}
+        for e, objective, loss in medians.select("epsilon", "minimised", metric).rows()
     ]
     if metric in {"mae", "mse"}:
         steps = _steps(min(row["loss"] for row in values), max(row["loss"] for row in values))
@@ -171,19 +172,19 @@ def _panel(medians: pl.DataFrame, name: str, metric: str) -> Any:
             x=alt.X("ε:Q", title="ε of the provider", axis=epsilons, scale=alt.Scale(domain=[0.05, 0.4])),
             y=alt.Y("loss:Q", title=None, scale=scale, axis=axis),
             # Curves that coincide are seen by their widths and dashes.
-            color=alt.Color("way:N", title="minimised", legend=_LEGEND, scale=_scale(ways, COLOURS)),
-            strokeDash=alt.StrokeDash("way:N", title="minimised", scale=_scale(ways, DASHES)),
-            strokeWidth=alt.StrokeWidth("way:N", title="minimised", scale=_scale(ways, WIDTHS)),
+            color=alt.Color("minimised:N", title="minimised", legend=_LEGEND, scale=_scale(labels, COLOURS)),
+            strokeDash=alt.StrokeDash("minimised:N", title="minimised", scale=_scale(labels, DASHES)),
+            strokeWidth=alt.StrokeWidth("minimised:N", title="minimised", scale=_scale(labels, WIDTHS)),
         )
     )
 
 
-def _scale(ways: list[str], looks: Sequence[Any]) -> alt.Scale:
-    return alt.Scale(domain=ways, range=list(looks))
+def _scale(labels: list[str], looks: Sequence[Any]) -> alt.Scale:
+    return alt.Scale(domain=labels, range=list(looks))
 
 
-def _label(way: str) -> str:
-    return way.upper() if way in OBJECTIVES else way
+def _label(objective: str) -> str:
+    return objective.upper() if objective in OBJECTIVES else objective
 
 
 def _steps(low: float, high: float) -> list[float]:

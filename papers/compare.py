@@ -50,13 +50,13 @@ class Tally:
 
 def by_key(points: Iterable[Point]) -> dict[tuple[str, str, str, str], Point]:
     """Two points of the same name would leave open which of them is compared."""
-    found: dict[tuple[str, str, str, str], Point] = {}
+    points_by_key: dict[tuple[str, str, str, str], Point] = {}
     for point in points:
         key = (point.place, point.panel, point.series, point.x)
-        if key in found:
+        if key in points_by_key:
             raise ValueError(f"{' / '.join(key)}: two points have this name")
-        found[key] = point
-    return found
+        points_by_key[key] = point
+    return points_by_key
 
 
 def quantile(n_facts: int, alpha: float = ALPHA) -> float:
@@ -104,5 +104,5 @@ def _holds(reason: Reason, fact: Fact, points: Points, z: float) -> bool:
 
 
 def tally(compared: Iterable[Compared]) -> Tally:
-    found = Counter(each.basis or each.verdict for each in compared)
-    return Tally(found["agrees"], found["verified"], found["inferred"], found["unexplained"])
+    verdicts = Counter(each.basis or each.verdict for each in compared)
+    return Tally(verdicts["agrees"], verdicts["verified"], verdicts["inferred"], verdicts["unexplained"])

@@ -328,7 +328,8 @@ def bindings(source: str) -> Iterator[str]:
 
 
 def test_names_say_what_they_hold() -> None:
-    vague = {path.relative_to(ROOT).as_posix(): VAGUE.intersection(bindings(path.read_text())) for path in PRODUCT}
+    everything = [*PRODUCT, *(path for folder in ("papers", "bench") for path in sorted((ROOT / folder).rglob("*.py")))]
+    vague = {path.relative_to(ROOT).as_posix(): VAGUE.intersection(bindings(path.read_text())) for path in everything}
     assert not {path: names for path, names in vague.items() if names}, "name what it holds"
 
 

@@ -36,8 +36,8 @@ def _table_3(points: Points) -> str:
 
 def _figure_3(points: Points) -> str:
     def mean(panel: str, series: str) -> float:
-        own = panel + OWN if series == BOUNDED else panel
-        return sum(points[PLACE, own, series, f"{minimum:g}"].value for minimum in MINIMA) / len(MINIMA)
+        panel_of_series = panel + OWN if series == BOUNDED else panel
+        return sum(points[PLACE, panel_of_series, series, f"{minimum:g}"].value for minimum in MINIMA) / len(MINIMA)
 
     parts = "; ".join(f"{series} {mean(MADE_UP, series):.3f} and {mean(MISSED, series):.3f}" for series in METHODS)
     return (

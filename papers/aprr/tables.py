@@ -91,10 +91,10 @@ def _lemma_1(channels: dict[str, ItemChannels]) -> Iterator[Point]:
         return Point(place="Lemma 1", series=series, x=x, value=value)
 
     exact = ItemChannels.aprr(range(len(SIZES)), len(SIZES), EPSILON).exact_epsilons
-    for level, own in enumerate(level_budgets(len(SIZES), EPSILON)):
-        if own is not None:
-            yield point(PROMISED_ZERO, f"an item of level {level}", float(own * ZERO_SHARE))
-            yield point(PROMISED_ONE, f"an item of level {level}", float(own * (1 - ZERO_SHARE)))
+    for level, budget in enumerate(level_budgets(len(SIZES), EPSILON)):
+        if budget is not None:
+            yield point(PROMISED_ZERO, f"an item of level {level}", float(budget * ZERO_SHARE))
+            yield point(PROMISED_ONE, f"an item of level {level}", float(budget * (1 - ZERO_SHARE)))
         yield point(EXACT, f"an item of level {level}", exact[level])
     aprr, bounded, same = channels[APRR], channels[BOUNDED], channels[SAME]
     perturbed = [item for item, ratio in enumerate(aprr.ratios) if ratio is not None]
@@ -137,7 +137,9 @@ def _table_3(channels: dict[str, ItemChannels]) -> Iterator[Point]:
     shares, tenths = _floats(SHARES), _floats(TENTHS)
     aprr = privacy(SUPPORT, ONES, shares, mean_keep=MEAN_KEEP)
     single = privacy(SUPPORT, [float(MASK_KEEP)], [1.0])
-    own = privacy(SUPPORT, [keep / SCALE for keep in bounded.keep_one], [1 / bounded.n_items] * bounded.n_items)
+    bounded_privacy = privacy(
+        SUPPORT, [keep / SCALE for keep in bounded.keep_one], [1 / bounded.n_items] * bounded.n_items
+    )
     yield from _degrees(PUBLISHED, APRR, aprr)
     yield from _degrees(PUBLISHED, MASK, single)
     for panel, of_groups in ((PUBLISHED, shares), (OTHER_SHARES, tenths)):
@@ -146,8 +148,8 @@ def _table_3(channels: dict[str, ItemChannels]) -> Iterator[Point]:
         yield from _gains(panel, aprr, groups)
         yield _degree(panel, GROUPS, MEAN, float(np.dot(of_groups, keeps)))
     corrected, groups = privacy(SUPPORT, ONES, shares, keep_zero=ZEROS), privacy(SUPPORT, keeps, tenths)
-    for series, found in ((APRR, corrected), (GROUPS, groups), (MASK, single), (BOUNDED, own)):
-        yield from _degrees(CORRECTED, series, found)
+    for series, degrees in ((APRR, corrected), (GROUPS, groups), (MASK, single), (BOUNDED, bounded_privacy)):
+        yield from _degrees(CORRECTED, series, degrees)
     yield from _gains(CORRECTED, corrected, groups)
     # Whether a user is promised any finite ε at all.
     ratios = {APRR: channels[APRR].row_ratio(), GROUPS: _user_ratio(), MASK: mask(bounded.n_items).row_ratio()}
@@ -155,8 +157,8 @@ def _table_3(channels: dict[str, ItemChannels]) -> Iterator[Point]:
         yield _degree(PUBLISHED, series, LDP, float(ratio is not None))
 
 
-def _degrees(panel: str, series: str, found: Privacy) -> Iterator[Point]:
-    degrees = (found.least, found.most, found.average, found.overall)
+def _degrees(panel: str, series: str, privacy_of: Privacy) -> Iterator[Point]:
+    degrees = (privacy_of.least, privacy_of.most, privacy_of.average, privacy_of.overall)
     return (_degree(panel, series, x, 100 * value) for x, value in zip(SUMMARIES, degrees, strict=True))
 
 

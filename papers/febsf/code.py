@@ -47,20 +47,20 @@ def as_published(
     by_level = draw_support(dealt, protocols, rng)
     support, sizes = by_level.sum(axis=-2), dealt.sum(axis=-1)
     bits = BRR.for_budget(len(BUDGETS), epsilon_p)
-    told = bits.sample_support(sizes, rng)
-    guessed = rescale(bits.estimate(told, n_users))
+    reported = bits.sample_support(sizes, rng)
+    guessed = rescale(bits.estimate(reported, n_users))
     report = level_report(len(BUDGETS), epsilon_p)
     unbiased = report.estimate(report.sample_support(sizes, rng), n_users)
     adaptive = tuple(min((kind.for_budget(k, budget) for kind in _ADAPTIVE), key=summed_variance) for budget in BUDGETS)
     again = draw_support(dealt, adaptive, rng)
-    found = {
+    estimates = {
         "AUEM": rescale(_ratio(support, n_users, protocols, guessed)),
         KRR_LEVELS: rescale(_ratio(support, n_users, protocols, unbiased)),
         "EMOA": em_by_bits(support, n_users, protocols),
         "RCF": _weighted(by_level, sizes, protocols),
         "APLDP": _weighted(again, sizes, adaptive),
     }
-    return {name: errors_of(estimate, truth) for name, estimate in found.items()}
+    return {name: errors_of(estimate, truth) for name, estimate in estimates.items()}
 
 
 def with_two_budgets(
@@ -72,18 +72,18 @@ def with_two_budgets(
     report = level_report(len(TWO_BUDGETS), epsilon_p)
     dealt = deal(counts, shares, repeats, rng)
     support = draw_support(dealt, protocols, rng).sum(axis=-2)
-    told = report.sample_support(dealt.sum(axis=-1), rng)
-    guessed = rescale(report.estimate(told, n_users))
+    reported = report.sample_support(dealt.sum(axis=-1), rng)
+    guessed = rescale(report.estimate(reported, n_users))
     public = rng.random((repeats, 1))
-    found = {
+    estimates = {
         "AUEM": rescale(_ratio(support, n_users, protocols, guessed)),
         "EMOA": em_by_bits(support, n_users, protocols),
         "PBP": rescale(_ratio(support, n_users, protocols, np.concatenate([public, 1 - public], axis=-1))),
     }
-    return {name: errors_of(estimate, truth) for name, estimate in found.items()}
+    return {name: errors_of(estimate, truth) for name, estimate in estimates.items()}
 
 
-def ppda_by_report(counts: Counts, shares: Floats, repeats: int, rng: np.random.Generator, own: float = 0.5) -> Errors:
+def ppda_by_report(counts: Counts, shares: Floats, repeats: int, rng: np.random.Generator, kept: float = 0.5) -> Errors:
     """Every report calibrated by its own number s of ones, as if E s = own + (k − 2·own) q: q̂ = (s − own)/(k − 2·own).
 
     Its estimate is (b − q̂) / (1 − 2q̂), which goes with 1 / (k − 2s); reports with s = k/2 are left out, the mean is
@@ -93,7 +93,7 @@ def ppda_by_report(counts: Counts, shares: Floats, repeats: int, rng: np.random.
     q = np.array([BRR.for_budget(k, budget).q for budget in BUDGETS])
     values = np.repeat(np.arange(k), counts)
     users = np.arange(n_users)
-    found = np.zeros((repeats, k))
+    estimates = np.zeros((repeats, k))
     for i in range(repeats):
         flip = q[rng.choice(q.size, size=n_users, p=shares)]
         bits = rng.random((n_users, k)) < flip[:, None]
@@ -101,8 +101,8 @@ def ppda_by_report(counts: Counts, shares: Floats, repeats: int, rng: np.random.
         ones = bits.sum(axis=1)
         apart = k - 2 * ones
         weight = np.divide(1.0, apart, out=np.zeros(n_users), where=apart != 0)
-        found[i] = (k - 2 * own) * (weight @ bits) - weight @ (ones - own)
-    return errors_of(found / found.sum(axis=1, keepdims=True), counts / n_users)
+        estimates[i] = (k - 2 * kept) * (weight @ bits) - weight @ (ones - kept)
+    return errors_of(estimates / estimates.sum(axis=1, keepdims=True), counts / n_users)
 
 
 def em_by_bits(support: Counts, n_users: int, protocols: tuple[PureProtocol, ...]) -> Floats:
@@ -116,8 +116,8 @@ def em_by_bits(support: Counts, n_users: int, protocols: tuple[PureProtocol, ...
         chance = q + middle[..., None] * d
         rising = (d * (share / chance - (1 - share) / (1 - chance))).sum(axis=-1) > 0
         low, high = np.where(rising, middle, low), np.where(rising, high, middle)
-    found = (low + high) / 2
-    return found / found.sum(axis=-1, keepdims=True)
+    estimate = (low + high) / 2
+    return estimate / estimate.sum(axis=-1, keepdims=True)
 
 
 def _ratio(support: Counts, n_users: int, protocols: tuple[PureProtocol, ...], shares: Floats) -> Floats:

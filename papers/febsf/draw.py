@@ -58,20 +58,20 @@ def by_moments(
     protocols: tuple[PureProtocol, ...] = tuple(BRR.for_budget(k, budget) for budget in BUDGETS)
     report = level_report(len(BUDGETS), epsilon_p)
     dealt = deal(counts, shares, repeats, rng)
-    joint, told = draw_hidden(dealt, protocols, report, rng)
-    found = {"AUEM": auem(joint, told, protocols, report).frequency}
-    found["AUEM, shares known"] = pbp(joint.sum(axis=-2), n_users, protocols, shares)
+    joint, reported = draw_hidden(dealt, protocols, report, rng)
+    estimates = {"AUEM": auem(joint, reported, protocols, report).frequency}
+    estimates["AUEM, shares known"] = pbp(joint.sum(axis=-2), n_users, protocols, shares)
     if k > 2:
-        found["self-calibrated"] = self_calibrated(joint.sum(axis=-2), n_users, protocols).frequency
+        estimates["self-calibrated"] = self_calibrated(joint.sum(axis=-2), n_users, protocols).frequency
     for name, spare in (("PPDA", k), ("PPDA, one spare bit", 1)):
-        found[name] = ppda(*draw_ppda(dealt, protocols, spare, rng), n_users, spare)
+        estimates[name] = ppda(*draw_ppda(dealt, protocols, spare, rng), n_users, spare)
     # RCF and APLDP see every level's size, which differs from one repetition to the next.
     adaptive = apldp_protocols(k, BUDGETS)
     for name, kinds, combine in (("RCF", protocols, rcf), ("APLDP", adaptive, apldp)):
         support = draw_support(dealt, kinds, rng)
         sizes = dealt.sum(axis=-1)
-        found[name] = np.stack([combine(estimate_levels(support[i], sizes[i], kinds)) for i in range(repeats)])
-    return {name: errors_of(estimate, truth) for name, estimate in found.items()}
+        estimates[name] = np.stack([combine(estimate_levels(support[i], sizes[i], kinds)) for i in range(repeats)])
+    return {name: errors_of(estimate, truth) for name, estimate in estimates.items()}
 
 
 def by_reports(
@@ -93,9 +93,9 @@ def by_reports(
         table = draw_table(counts, shares, protocols, report, rng)
         blocks = table_blocks(protocols, table)
         correct[i] = correct_em(blocks, protocols, report).frequency
-        told = table.sum(axis=-1)
-        start = auem(_support(table, k), told, protocols, report).frequency
-        published[i], _ = emoa_paper(blocks, protocols, start, level_shares(told, report).frequency, steps=steps)
+        reported = table.sum(axis=-1)
+        start = auem(_support(table, k), reported, protocols, report).frequency
+        published[i], _ = emoa_paper(blocks, protocols, start, level_shares(reported, report).frequency, steps=steps)
     return {"correct EM": errors_of(correct, truth), "EMOA": errors_of(published, truth)}
 
 
@@ -107,13 +107,13 @@ def two_by_text(
     shares = shares_of(law, TWO_BUDGETS)
     protocols: tuple[PureProtocol, ...] = tuple(BRR.for_budget(k, budget) for budget in TWO_BUDGETS)
     report = level_report(len(TWO_BUDGETS), epsilon_p)
-    joint, told = draw_hidden(deal(counts, shares, repeats, rng), protocols, report, rng)
+    joint, reported = draw_hidden(deal(counts, shares, repeats, rng), protocols, report, rng)
     guesses = rng.random(repeats)
     public = [
         pbp(joint[i].sum(axis=0), n_users, protocols, np.array([guess, 1 - guess])) for i, guess in enumerate(guesses)
     ]
     return {
-        "AUEM": errors_of(auem(joint, told, protocols, report).frequency, truth),
+        "AUEM": errors_of(auem(joint, reported, protocols, report).frequency, truth),
         "PBP": errors_of(np.stack(public), truth),
         **by_reports(counts, shares, fits, rng, budgets=TWO_BUDGETS, epsilon_p=epsilon_p),
     }
@@ -135,8 +135,8 @@ def draw_table(
     chance[np.arange(values.size), values] = p[levels]
     codes = (rng.random((values.size, k)) < chance) @ (1 << np.arange(k))
     other = (levels + rng.integers(1, t, size=values.size)) % t
-    told = np.where(rng.random(values.size) < report.p, levels, other)
-    cells = np.bincount(told * (1 << k) + codes, minlength=t << k)
+    reported = np.where(rng.random(values.size) < report.p, levels, other)
+    cells = np.bincount(reported * (1 << k) + codes, minlength=t << k)
     return cells.reshape(t, 1 << k)
 
 
@@ -145,10 +145,10 @@ def _support(table: Counts, k: int) -> Counts:
     return table @ bits
 
 
-def points(found: Mapping[str, Errors], places: tuple[str, str], panel: str, x: str) -> list[Point]:
+def points(errors: Mapping[str, Errors], places: tuple[str, str], panel: str, x: str) -> list[Point]:
     """Mean errors: squared in the first place, absolute in the second."""
     made = []
-    for series, both in found.items():
+    for series, both in errors.items():
         for place, values in zip(places, both, strict=True):
             made.append(
                 Point(

@@ -95,26 +95,26 @@ def units(quick: bool) -> list[Unit]:
 
 
 def run(unit: Unit, data: Data) -> list[Point]:
-    told, rng = unit.arguments, np.random.default_rng([unit.seed, 11])
-    name, repeats = str(told["name"]), unit.repeats
+    arguments, rng = unit.arguments, np.random.default_rng([unit.seed, 11])
+    name, repeats = str(arguments["name"]), unit.repeats
     counts = counts_of(data)
-    k, law = int(told.get("k", LARGEST)), str(told.get("law", "uniform"))
+    k, law = int(arguments.get("k", LARGEST)), str(arguments.get("law", "uniform"))
     shares, top = shares_of(law), counts[:k]
     match unit.experiment:
         case "em":
-            found = by_reports(top, shares, repeats, rng)
-            whole = points(found, _DOMAIN, name, str(k))
-            return whole + (points(found, _LAWS, name, law) if k == LARGEST else [])
+            errors = by_reports(top, shares, repeats, rng)
+            whole = points(errors, _DOMAIN, name, str(k))
+            return whole + (points(errors, _LAWS, name, law) if k == LARGEST else [])
         case "em by law":
             return points(by_reports(top, shares, repeats, rng), _LAWS, name, law)
         case "two":
-            found = two_by_text(counts[:2], law, _EPSILON_P_TWO, repeats, int(told["fits"]), rng)
-            gain = [_gain(found, name)] if (name, law) == ("Job", "uniform") else []
-            return points(found, _TWO, name, law) + gain
+            errors = two_by_text(counts[:2], law, _EPSILON_P_TWO, repeats, int(arguments["fits"]), rng)
+            gain = [_gain(errors, name)] if (name, law) == ("Job", "uniform") else []
+            return points(errors, _TWO, name, law) + gain
         case "domain":
             return points(by_moments(top, shares, EPSILON_P, repeats, rng), _DOMAIN, name, str(k))
         case "epsilon_p":
-            return _figure_2(top, Fraction(str(told["epsilon_p"])), name, repeats, rng)
+            return _figure_2(top, Fraction(str(arguments["epsilon_p"])), name, repeats, rng)
         case "law":
             return points(by_moments(top, shares, EPSILON_P, repeats, rng), _LAWS, name, law)
         case "table 1":
@@ -123,13 +123,13 @@ def run(unit: Unit, data: Data) -> list[Point]:
         case "code":
             return _by_code(name, counts, repeats, rng)
         case "reports":
-            found = {"PPDA": ppda_by_report(top, shares, repeats, rng)}
-            whole = points(found, _DOMAIN, name + CODE, str(k))
-            return whole + (points(found, _LAWS, name + CODE, law) if k == LARGEST else [])
+            errors = {"PPDA": ppda_by_report(top, shares, repeats, rng)}
+            whole = points(errors, _DOMAIN, name + CODE, str(k))
+            return whole + (points(errors, _LAWS, name + CODE, law) if k == LARGEST else [])
         case "reports by law":
-            law, times = "power law", int(told["times"])
-            found = {f"PPDA{TWICE * (times - 1)}": ppda_by_report(top, shares_of(law, times=times), repeats, rng)}
-            return points(found, _LAWS, name + CODE, law)
+            law, times = "power law", int(arguments["times"])
+            errors = {f"PPDA{TWICE * (times - 1)}": ppda_by_report(top, shares_of(law, times=times), repeats, rng)}
+            return points(errors, _LAWS, name + CODE, law)
         case "code, two":
             return _two_by_code(name, counts, repeats, rng)
     raise ValueError(f"febsf has no experiment {unit.experiment!r}")
@@ -140,9 +140,9 @@ def counts_of(data: Data) -> Counts:
     return np.asarray(data["counts"], dtype=np.int64) if data else COUNTIES
 
 
-def _gain(found: Mapping[str, Errors], name: str) -> Point:
+def _gain(errors: Mapping[str, Errors], name: str) -> Point:
     """How much smaller EMOA's squared error is than PBP's, on one file."""
-    ours, theirs = found["EMOA"][0], found["PBP"][0]
+    ours, theirs = errors["EMOA"][0], errors["PBP"][0]
     ratio = ours.mean() / theirs.mean()
     parts = [values.std(ddof=1) / math.sqrt(values.size) / values.mean() for values in (ours, theirs)]
     return Point(
@@ -156,8 +156,8 @@ def _gain(found: Mapping[str, Errors], name: str) -> Point:
 
 
 def _figure_2(counts: Counts, epsilon_p: Fraction, name: str, repeats: int, rng: np.random.Generator) -> list[Point]:
-    found = by_moments(counts, shares_of("uniform"), epsilon_p, repeats, rng)
-    kept = {series: found[series] for series in ("AUEM", "AUEM, shares known", "self-calibrated")}
+    errors = by_moments(counts, shares_of("uniform"), epsilon_p, repeats, rng)
+    kept = {series: errors[series] for series in ("AUEM", "AUEM, shares known", "self-calibrated")}
     return points(kept, ("Figure 2", "Figure 2, MAE"), name, f"{float(epsilon_p):g}")
 
 
@@ -168,23 +168,23 @@ def _by_code(name: str, counts: Counts, repeats: int, rng: np.random.Generator) 
     for k in SIZES:
         made += points(as_published(counts[:k], even, EPSILON_P, repeats, rng), _DOMAIN, name + CODE, str(k))
     for epsilon_p in TENTHS:
-        found = as_published(counts[:LARGEST], even, epsilon_p, repeats, rng)
-        only = {series: found[series] for series in ("AUEM", KRR_LEVELS)}
+        errors = as_published(counts[:LARGEST], even, epsilon_p, repeats, rng)
+        only = {series: errors[series] for series in ("AUEM", KRR_LEVELS)}
         made += points(only, ("Figure 2", "Figure 2, MAE"), name + CODE, f"{float(epsilon_p):g}")
     for law in LAWS:
-        found = as_published(counts[:LARGEST], shares_of(law), EPSILON_P, repeats, rng)
-        made += _shapes(found, name + CODE, law)
+        errors = as_published(counts[:LARGEST], shares_of(law), EPSILON_P, repeats, rng)
+        made += _shapes(errors, name + CODE, law)
         if law == "power law":
             twice = as_published(counts[:LARGEST], shares_of(law, times=2), EPSILON_P, repeats, rng)
-            found[f"RCF{TWICE}"] = twice["RCF"]
-        made += points(found, _LAWS, name + CODE, law)
+            errors[f"RCF{TWICE}"] = twice["RCF"]
+        made += points(errors, _LAWS, name + CODE, law)
     return made + _two_by_code(name, counts, repeats, rng)
 
 
-def _shapes(found: Mapping[str, Errors], panel: str, law: str) -> list[Point]:
+def _shapes(errors: Mapping[str, Errors], panel: str, law: str) -> list[Point]:
     """Mean absolute error over the root of the mean squared one: two numbers of one run must have it."""
     made = []
-    for series, (squared, absolute) in found.items():
+    for series, (squared, absolute) in errors.items():
         ratio = absolute.mean() / math.sqrt(squared.mean())
         apart = absolute / absolute.mean() - squared / squared.mean() / 2  # the logarithm's, to first order
         made.append(

@@ -21,19 +21,19 @@ def _at(points: Points, place: str, panel: str, series: str, x: str) -> float:
 
 
 def _figure_2(points: Points) -> str:
-    told = []
+    ratios = []
     for epsilon_p in ("0.1", "0.4", "1"):
         ratio = _at(points, "Figure 2", "Education", "AUEM", epsilon_p) / _at(
             points, "Figure 2", "Education", "AUEM, shares known", epsilon_p
         )
-        told.append(f"{ratio:.1f} times at ε_p = {epsilon_p}")
+        ratios.append(f"{ratio:.1f} times at ε_p = {epsilon_p}")
     calibrated = _at(points, "Figure 2", "Education", "self-calibrated", "0.3")
     return (
         f"{_PANELS} The number of values is not stated; nine is what the printed numbers agree with.\n\n"
         "What flattens above ε_p = 0.4 is not the protection of levels becoming harmless, but the noise of the values "
         "taking over. If the shares of the levels were known, AUEM would still err by the line so named: with level "
-        f"reports it errs {', '.join(told)} as much (Education). The self-calibrated estimate asks for no level report "
-        f"and errs by {calibrated:.4f} at every ε_p."
+        f"reports it errs {', '.join(ratios)} as much (Education). The self-calibrated estimate asks for no level "
+        f"report and errs by {calibrated:.4f} at every ε_p."
     )
 
 

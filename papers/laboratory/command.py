@@ -45,8 +45,8 @@ def reproduce(
     for page in done.pages:
         out.print(str(page), markup=False, highlight=False, soft_wrap=True)
     if len(names) > 1:
-        for name, found in done.tallies.items():
-            out.print(f"{name:<9} {found}", highlight=False, soft_wrap=True)
+        for name, verdicts in done.tallies.items():
+            out.print(f"{name:<9} {verdicts}", highlight=False, soft_wrap=True)
     out.print(str(done.total), highlight=False, soft_wrap=True)
     if done.total.unexplained:
         raise typer.Exit(1)

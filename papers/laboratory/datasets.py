@@ -73,8 +73,8 @@ def _text(path: Path, encoding: str = "utf-8") -> str:
 
 def _by_count(cells: pl.Series) -> Data:
     """Values with equal counts stand in the order of their names."""
-    found = cells.rename("name").value_counts().sort("count", "name", descending=[True, False])
-    return {"names": found["name"].to_numpy(), "counts": found["count"].to_numpy().astype(np.int64)}
+    counted = cells.rename("name").value_counts().sort("count", "name", descending=[True, False])
+    return {"names": counted["name"].to_numpy(), "counts": counted["count"].to_numpy().astype(np.int64)}
 
 
 def _adult(place: int, kept: str = "") -> Callable[[Sequence[Path]], Data]:

@@ -89,9 +89,9 @@ def _result(future: Future[tuple[list[Point], float]], unit: Unit) -> tuple[list
     except PldpError:
         raise
     except Exception as error:
-        told = ", ".join(f"{name} {value}" for name, value in unit.arguments.items())
+        arguments = ", ".join(f"{name} {value}" for name, value in unit.arguments.items())
         raise StageFailed(
-            f"{unit.paper}, {unit.experiment} ({told}): {type(error).__name__}: {error}",
+            f"{unit.paper}, {unit.experiment} ({arguments}): {type(error).__name__}: {error}",
             Outcome.KEPT,
         ) from None
 

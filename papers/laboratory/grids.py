@@ -29,10 +29,10 @@ def draw_panel(picture: Picture, panel: str, points: Sequence[Point], compared: 
 
 def grid(picture: Picture, panel: str, points: Sequence[Point]) -> Markup:
     """A point's x is "column; row", and so is the picture's title of x; the series is the method that won the cell."""
-    own = [point for point in points if point.panel == panel]
-    columns, rows = (sorted({_cell(point)[side] for point in own}, key=_order) for side in (0, 1))
+    panel_points = [point for point in points if point.panel == panel]
+    columns, rows = (sorted({_cell(point)[side] for point in panel_points}, key=_order) for side in (0, 1))
     known = list(dict.fromkeys(point.series for point in points))
-    present = [name for name in known if any(point.series == name for point in own)]
+    present = [name for name in known if any(point.series == name for point in panel_points)]
     cells = [
         {
             "column": _cell(point)[0],
@@ -41,7 +41,7 @@ def grid(picture: Picture, panel: str, points: Sequence[Point]) -> Markup:
             "method": plain(point.series.split(",")[0]),
             "error": _short(point.value),
         }
-        for point in own
+        for point in panel_points
     ]
     titles = [title.strip() for title in picture.x_title.split(";")]
     axis: dict[str, Any] = {"ticks": False, "grid": False, "labelAngle": 0, "labelPadding": 4}

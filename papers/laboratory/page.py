@@ -65,25 +65,25 @@ def _sections(paper: Paper, points: Sequence[Point], compared: Sequence[Compared
     others = [*(point.place for point in points), *(each.fact.place for each in compared), *paper.NOTES]
     for place in dict.fromkeys([*pictured, *others]):
         picture = pictured.get(place) or Picture(place=place, title="", x_title="x", y_title="", kind="table")
-        own = [point for point in points if point.place == place]
-        told = [each for each in compared if each.fact.place == place]
-        counts = Counter(each.reason for each in told if each.verdict == "differs")
-        there = {*(p.panel for p in own), *(c.fact.panel for c in told)}  # a quick run may lack some
+        place_points = [point for point in points if point.place == place]
+        facts = [each for each in compared if each.fact.place == place]
+        counts = Counter(each.reason for each in facts if each.verdict == "differs")
+        there = {*(p.panel for p in place_points), *(c.fact.panel for c in facts)}  # a quick run may lack some
         panels = [panel for panel in picture.panels if panel in there] or sorted(there)
-        drawn = picture.kind != "table" and bool(own or told)
+        drawn = picture.kind != "table" and bool(place_points or facts)
         yield {
             "place": place,
             "title": picture.title,
             "x_title": picture.x_title,
-            "tally": tally(told),
+            "tally": tally(facts),
             "notes": _paragraphs(paper, place, keyed),
             "reasons": [{"numbers": n, "reason": reasons[key]} for key, n in counts.items()],
             "kind": picture.kind,
-            "charts": [{"panel": panel, "svg": draw_panel(picture, panel, own, told)} for panel in panels]
+            "charts": [{"panel": panel, "svg": draw_panel(picture, panel, place_points, facts)} for panel in panels]
             if drawn
             else [],
-            "tables": [_table(panel, own, told) for panel in panels] if picture.kind == "table" else [],
-            "rows": _rows(own, told),
+            "tables": [_table(panel, place_points, facts) for panel in panels] if picture.kind == "table" else [],
+            "rows": _rows(place_points, facts),
         }
 
 
@@ -121,15 +121,15 @@ def _cell(point: Point | None, compared: Compared | None) -> dict[str, Any] | No
 
 
 def _rows(points: Sequence[Point], compared: Sequence[Compared]) -> list[dict[str, Any]]:
-    told = {(c.fact.panel, c.fact.series, c.fact.x): c for c in compared}
+    facts = {(c.fact.panel, c.fact.series, c.fact.x): c for c in compared}
     ours = {(p.panel, p.series, p.x): p for p in points}
     rows = []
-    for key in sorted({*told, *ours}, key=lambda each: (each[0], each[1], _order(each[2]))):
-        point, found = ours.get(key), told.get(key)
-        sign, mood = _SIGNS[found.verdict] if found is not None else ("", "")
-        verdict = "" if found is None else f"{sign} {found.verdict}"
-        if found is not None and found.verdict == "differs":
-            verdict += f": {found.reason} ({found.basis})"
+    for key in sorted({*facts, *ours}, key=lambda each: (each[0], each[1], _order(each[2]))):
+        point, fact = ours.get(key), facts.get(key)
+        sign, mood = _SIGNS[fact.verdict] if fact is not None else ("", "")
+        verdict = "" if fact is None else f"{sign} {fact.verdict}"
+        if fact is not None and fact.verdict == "differs":
+            verdict += f": {fact.reason} ({fact.basis})"
         rows.append(
             {
                 "panel": key[0],
@@ -137,7 +137,7 @@ def _rows(points: Sequence[Point], compared: Sequence[Compared]) -> list[dict[st
                 "x": key[2],
                 "ours": "–" if point is None else _digits(point.value),
                 "error": "–" if point is None or not point.standard_error else f"{point.standard_error:.2g}",
-                "printed": "" if found is None else _printed(found.fact),
+                "printed": "" if fact is None else _printed(fact.fact),
                 "verdict": verdict,
                 "mood": mood,
             }

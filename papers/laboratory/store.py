@@ -70,7 +70,7 @@ class Store:
 
     def judge(self, paper: str, facts: Sequence[Fact], compared: Sequence[Compared]) -> None:
         """Replace what was printed and found of a paper."""
-        told = [
+        verdicts = [
             {
                 "paper": paper,
                 "place": each.fact.place,
@@ -92,7 +92,7 @@ class Store:
             if facts:
                 self._insert("facts", pl.DataFrame([{"paper": paper, **asdict(fact)} for fact in facts]))
                 wanted = {"value": pl.Float64, "standard_error": pl.Float64, "basis": pl.String}
-                self._insert("comparisons", pl.DataFrame(told, schema_overrides=wanted, infer_schema_length=None))
+                self._insert("comparisons", pl.DataFrame(verdicts, schema_overrides=wanted, infer_schema_length=None))
 
     def effort(self, paper: str) -> tuple[int, float, int]:
         """Pieces of work behind a page, their seconds, and their most repetitions."""

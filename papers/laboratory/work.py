@@ -57,10 +57,10 @@ def _source(module: str) -> bytes | None:
 
 def _imports(source: bytes) -> list[str]:
     """`from package import name` may mean a module of that name."""
-    found: list[str] = []
+    names: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return found
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return names

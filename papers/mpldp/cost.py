@@ -44,7 +44,7 @@ def cost_points(over: str, repeats: int, seed: int) -> list[Point]:
     if over == "values":
         sizes["OP, all of L"] = _WHOLE
         timed["OP, all of L"] = [_whole(size, rng) for size in _WHOLE]
-    found = []
+    points = []
     for name, grid in sizes.items():
         lines = [
             exponent(np.array(grid, dtype=np.float64), np.array([_seconds(work) for work in timed[name]]))
@@ -52,7 +52,7 @@ def cost_points(over: str, repeats: int, seed: int) -> list[Point]:
         ]
         slopes, errors = np.array(lines).T
         spread = float(slopes.std(ddof=1)) if repeats > 1 else 0.0
-        found.append(
+        points.append(
             Point(
                 place="Section V-B",
                 series=name,
@@ -62,7 +62,7 @@ def cost_points(over: str, repeats: int, seed: int) -> list[Point]:
                 repeats=repeats,
             )
         )
-    return found
+    return points
 
 
 def exponent(sizes: Floats, seconds: Floats) -> tuple[float, float]:

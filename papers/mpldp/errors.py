@@ -45,24 +45,24 @@ def block_uniform(n: int, k: int) -> Counts:
 
 def algorithm_4_points() -> list[Point]:
     """The fewest and most users that have a value."""
-    found = []
+    points = []
     for n in SIZES:
         for k in CELLS:
             counts = block_uniform(n, k)
             for series, value in (("fewest", counts.min()), ("most", counts.max()), ("all", counts.sum())):
-                found.append(Point(place="Algorithm 4", panel=f"n = {n}", series=series, x=str(k), value=float(value)))
-    return found
+                points.append(Point(place="Algorithm 4", panel=f"n = {n}", series=series, x=str(k), value=float(value)))
+    return points
 
 
 def table_2_points() -> list[Point]:
     """Half of every budget, for ε and for the total that the row itself has."""
-    found = []
+    points = []
     for panel, totals in TOTALS.items():
         for epsilon, total in zip(EPSILONS, totals, strict=True):
             for part, at, error in ((panel, epsilon, 0.0), (f"{panel}, for the total it prints", total, _ROUNDING)):
                 for k, share in zip(CELLS, optimal_shares(at, CELLS), strict=True):
                     value, spread = at * share / 2, error * share / 2
-                    found.append(
+                    points.append(
                         Point(
                             place="Table 2",
                             panel=part,
@@ -72,7 +72,7 @@ def table_2_points() -> list[Point]:
                             standard_error=float(spread),
                         )
                     )
-    return found
+    return points
 
 
 def draws(n: int, epsilon: float, repeats: int, rng: np.random.Generator) -> Iterator[tuple[int, Floats, Levels]]:
@@ -109,12 +109,12 @@ def error_points(n: int, epsilon: float, repeats: int, seed: int) -> list[Point]
 
 def _nse(n: int, epsilon: float, squares: dict[str, Floats]) -> list[Point]:
     """log10 of the mean NSE; its error by the delta method."""
-    found = []
+    points = []
     for place, names in (("Figure 3", ("BRR", "OC", "oc+")), ("Figure 4", ("BRR", "OC", "OP", "oc+"))):
         for name in names:
             nse = squares[name]
             error = nse.std(ddof=1) / math.sqrt(nse.size) / nse.mean() / math.log(10)
-            found.append(
+            points.append(
                 Point(
                     place=place,
                     panel=f"n = {n}",
@@ -125,13 +125,13 @@ def _nse(n: int, epsilon: float, squares: dict[str, Floats]) -> list[Point]:
                     repeats=nse.size,
                 )
             )
-    return found
+    return points
 
 
 def saving_points(repeats: int, seed: int) -> list[Point]:
     """Section VI-A: 1 − OC/BRR at every n and ε, and over all of them."""
     rng = np.random.default_rng(seed)
-    found = []
+    points = []
     for n in SIZES:
         for epsilon in EPSILONS:
             base, ours = np.zeros(repeats), np.zeros(repeats)
@@ -140,10 +140,10 @@ def saving_points(repeats: int, seed: int) -> list[Point]:
                 ours += ((combine_linear("oc", levels).frequency - truth) ** 2).sum(axis=-1)
             ratio = ours.mean() / base.mean()
             spread = (ours - ratio * base).std(ddof=1) / base.mean()  # that of a ratio, over the same repetitions
-            found.append(_saving(f"n = {n}", f"{epsilon:g}", 1 - ratio, spread, repeats))
-    overall = float(np.mean([point.value for point in found]))
-    spread = math.sqrt(sum(point.standard_error**2 for point in found) * repeats) / len(found)
-    return [*found, _saving("overall", "all n and ε", overall, spread, repeats)]
+            points.append(_saving(f"n = {n}", f"{epsilon:g}", 1 - ratio, spread, repeats))
+    overall = float(np.mean([point.value for point in points]))
+    spread = math.sqrt(sum(point.standard_error**2 for point in points) * repeats) / len(points)
+    return [*points, _saving("overall", "all n and ε", overall, spread, repeats)]
 
 
 def _saving(panel: str, x: str, value: float, spread: float, repeats: int) -> Point:
@@ -160,17 +160,17 @@ def _maxima(n: int, epsilon: float, largest: Floats, last: Floats, exact: Floats
     """
     logs, limit, alone = np.log10(largest), np.log10(exact), np.log10(last**2 / len(CELLS))
     series = f"ε = {epsilon:.1f}"
-    found = []
+    points = []
     for step in range(ITERATIONS):
-        found.append(_mean("Table 3", f"n = {n}", series, str(step + 1), logs[:, step]))
-        found.append(_mean("Table 3", f"n = {n}{LAST}", series, str(step + 1), alone[:, step]))
-    found.append(_mean("Table 3", f"n = {n}", series, "op-exact", limit))
+        points.append(_mean("Table 3", f"n = {n}", series, str(step + 1), logs[:, step]))
+        points.append(_mean("Table 3", f"n = {n}{LAST}", series, str(step + 1), alone[:, step]))
+    points.append(_mean("Table 3", f"n = {n}", series, "op-exact", limit))
     if epsilon in (1.0, 6.0):
         panel = f"n = {n}, ε = {epsilon:g}"
         for step in range(ITERATIONS):
-            found.append(_mean("Table 3, limit", panel, "OP", str(step + 1), logs[:, step]))
-            found.append(_mean("Table 3, limit", panel, "op-exact", str(step + 1), limit))
-    return found
+            points.append(_mean("Table 3, limit", panel, "OP", str(step + 1), logs[:, step]))
+            points.append(_mean("Table 3, limit", panel, "op-exact", str(step + 1), limit))
+    return points
 
 
 def _mean(place: str, panel: str, series: str, x: str, values: Floats) -> Point:

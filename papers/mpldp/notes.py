@@ -37,13 +37,13 @@ def _figure_4(points: Points) -> str:
 
 
 def _saving(points: Points) -> str:
-    found = points.get(("Section VI-A", "overall", "OC", "all n and ε"))
-    if found is None:
+    saved = points.get(("Section VI-A", "overall", "OC", "all n and ε"))
+    if saved is None:
         return ""
-    single = found.standard_error * math.sqrt(found.repeats)
+    single = saved.standard_error * math.sqrt(saved.repeats)
     return (
-        f"Over all n and ε the squared error of OC is {found.value:.1%} below that of the plain sum (standard error "
-        f"{found.standard_error:.1%}). With equal groups and small budgets the paper's own Eq. 8 and 11 give "
+        f"Over all n and ε the squared error of OC is {saved.value:.1%} below that of the plain sum (standard error "
+        f"{saved.standard_error:.1%}). With equal groups and small budgets the paper's own Eq. 8 and 11 give "
         f"{1 - 3 / (1 / 9 + 1 / 4 + 1) / (14 / 3):.1%}. The paper has about 60 %. It tells no repetitions, and if each "
         f"point is one run its mean over all of them has a standard error of {single:.1%}, which allows 60 %."
     )

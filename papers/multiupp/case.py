@@ -69,15 +69,15 @@ def run_case(unit: Unit, data: Data) -> list[Point]:
     """Losses of one reading, each draw with its own split, profiles, noise and lots."""
     reading, name = str(unit.arguments["reading"]), str(unit.arguments["objective"])
     users = int(unit.arguments["users"])
-    found = [_draw(data, reading, name, users, unit.seed + draw) for draw in range(unit.repeats)]
+    draws = [_draw(data, reading, name, users, unit.seed + draw) for draw in range(unit.repeats)]
     x = reading if name == "mse" else f"{reading} ({name.upper()})"
-    rates = [_point(ITEMS, MEASURED, rate, [each[rate] for _, each in found]) for rate in found[0][1]]
-    return [_losses(x, [loss for loss, _ in found]), *rates]
+    rates = [_point(ITEMS, MEASURED, rate, [each[rate] for _, each in draws]) for rate in draws[0][1]]
+    return [_losses(x, [loss for loss, _ in draws]), *rates]
 
 
 def run_unfiltered(unit: Unit, data: Data) -> list[Point]:
     """What prediction without any filter loses: the yardstick for the paper's 8 %."""
-    found, raw = [], []
+    losses, raw = [], []
     for draw in range(unit.repeats):
         world = world_of(data, int(unit.arguments["users"]), unit.seed + draw)
         known, out = world.known, world.held_out
@@ -92,9 +92,9 @@ def run_unfiltered(unit: Unit, data: Data) -> list[Point]:
             item[out.item] + user[out.user] - mean,
             np.full(out.user.size, mean),
         )
-        found.append([world.loss(np.clip(one, *SCALE)) for one in predicted])
+        losses.append([world.loss(np.clip(one, *SCALE)) for one in predicted])
         raw.append(world.raw_error)
-    points = [_losses(name, list(each)) for name, each in zip(UNFILTERED, zip(*found, strict=True), strict=True)]
+    points = [_losses(name, list(each)) for name, each in zip(UNFILTERED, zip(*losses, strict=True), strict=True)]
     return [*points, _point(ITEMS, MEASURED, "MAE of the filter that learns from raw data", raw)]
 
 
@@ -103,17 +103,17 @@ def run_fit(unit: Unit, data: Data) -> list[Point]:
     world = world_of(data, int(unit.arguments["users"]), unit.seed, trained=False)
     kinds = Kinds.of(world.genres)
     wanted = _perturbed(world, kinds, "mse", unit.seed)
-    found, tight = fit(kinds, wanted), fit(kinds, wanted, steps=int(unit.arguments["steps"]))
-    scale = np.sqrt(2 * np.stack([found.loss, tight.bound]) / wanted.shape[1])
+    fitted, tight = fit(kinds, wanted), fit(kinds, wanted, steps=int(unit.arguments["steps"]))
+    scale = np.sqrt(2 * np.stack([fitted.loss, tight.bound]) / wanted.shape[1])
     noise = np.median(np.abs(wanted - _true(world, kinds)))
-    told = {
+    figures = {
         "misfit an attribute, median user": np.median(scale[0]),
         "misfit that none can go below, median user": np.median(scale[1]),
         "largest misfit above what none can go below": (scale[0] - scale[1]).max(),
         "true aggregate, mean": _true(world, kinds).mean(),
         "noise on an aggregate, median": noise,
     }
-    return [Point(place=ITEMS, series=MEASURED, x=x, value=float(value)) for x, value in told.items()]
+    return [Point(place=ITEMS, series=MEASURED, x=x, value=float(value)) for x, value in figures.items()]
 
 
 def _point(place: str, series: str, x: str, values: Sequence[float], single: float = 0.0) -> Point:
@@ -124,8 +124,8 @@ def _point(place: str, series: str, x: str, values: Sequence[float], single: flo
     )
 
 
-def _losses(x: str, found: Sequence[tuple[float, float]]) -> Point:
-    return _point(PLACE, LOSS, x, [loss for loss, _ in found], found[0][1])
+def _losses(x: str, pairs: Sequence[tuple[float, float]]) -> Point:
+    return _point(PLACE, LOSS, x, [loss for loss, _ in pairs], pairs[0][1])
 
 
 def world_of(data: Data, users: int, seed: int, *, trained: bool = True) -> World:
@@ -166,9 +166,9 @@ def _draw(
     )
     table = np.zeros((users, len(world.genres)))
     table[world.known.user, world.known.item] = world.known.rating
-    own = table[user, item]
-    learnt = LEARNT[reading](world, user, item, own, np.random.default_rng([seed, 4]))
-    hits = int((own > 0).sum())
+    ratings = table[user, item]
+    learnt = LEARNT[reading](world, user, item, ratings, np.random.default_rng([seed, 4]))
+    hits = int((ratings > 0).sum())
     rates = {
         "items a user": user.size / users,
         "share of the user's own items that are among them": hits / world.known.rating.size,
@@ -182,23 +182,23 @@ _Indices = NDArray[np.intp]
 _Reading = Callable[[World, _Indices, _Indices, Floats, np.random.Generator], Ratings]
 
 
-def _own(world: World, user: _Indices, item: _Indices, own: Floats, rng: np.random.Generator) -> Ratings:
+def _own(world: World, user: _Indices, item: _Indices, ratings: Floats, rng: np.random.Generator) -> Ratings:
     """Only a rating that exists can be learnt from: the user's own, of items that happen to be reconstructed."""
-    return Ratings(user, item, own).part(own > 0)
+    return Ratings(user, item, ratings).part(ratings > 0)
 
 
-def _control(world: World, user: _Indices, item: _Indices, own: Floats, rng: np.random.Generator) -> Ratings:
+def _control(world: World, user: _Indices, item: _Indices, ratings: Floats, rng: np.random.Generator) -> Ratings:
     """As many of the known ratings as `_own` has, whatever the aggregates say."""
-    share = float((own > 0).sum()) / world.known.rating.size
+    share = float((ratings > 0).sum()) / world.known.rating.size
     return world.known.part(rng.random(world.known.rating.size) < share)
 
 
-def _filled(world: World, user: _Indices, item: _Indices, own: Floats, rng: np.random.Generator) -> Ratings:
+def _filled(world: World, user: _Indices, item: _Indices, ratings: Floats, rng: np.random.Generator) -> Ratings:
     mean = means(world.known.item, world.known.rating, len(world.genres))
-    return Ratings(user, item, np.where(own > 0, own, mean[item]))
+    return Ratings(user, item, np.where(ratings > 0, ratings, mean[item]))
 
 
-def _public(world: World, user: _Indices, item: _Indices, own: Floats, rng: np.random.Generator) -> Ratings:
+def _public(world: World, user: _Indices, item: _Indices, ratings: Floats, rng: np.random.Generator) -> Ratings:
     """Nothing of the user but the perturbed aggregates: the only reading within the paper's promise."""
     return Ratings(user, item, means(world.known.item, world.known.rating, len(world.genres))[item])
 

@@ -82,11 +82,11 @@ def _relax(kinds: Kinds, target: Floats, start: Floats, steps: int) -> tuple[Flo
         grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = there + np.float32((momentum - 1) / grown) * (there - here)
         here, momentum = there, grown
-    found = here.astype(np.float64)
-    residual = found @ kinds.rows - target
+    relaxed = here.astype(np.float64)
+    residual = relaxed @ kinds.rows - target
     gradient = residual @ kinds.rows.T
-    gap = (gradient * (found - np.where(gradient > 0, 0, kinds.most))).sum(axis=1)
-    return found, np.maximum((residual**2).sum(axis=1) / 2 - gap, 0)
+    gap = (gradient * (relaxed - np.where(gradient > 0, 0, kinds.most))).sum(axis=1)
+    return relaxed, np.maximum((residual**2).sum(axis=1) / 2 - gap, 0)
 
 
 def _improve(kinds: Kinds, target: Floats, counts: Whole) -> tuple[Whole, Floats]:
@@ -117,7 +117,7 @@ def _improve(kinds: Kinds, target: Floats, counts: Whole) -> tuple[Whole, Floats
 
 
 def draw_items(
-    kinds: Kinds, counts: Whole, rng: np.random.Generator, own: NDArray[np.bool_] | None = None
+    kinds: Kinds, counts: Whole, rng: np.random.Generator, preferred: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Users and items of a choice with these counts: by lot, or a user's `own` items (user × item) before others."""
     order = np.argsort(kinds.of_item, kind="stable")
@@ -128,8 +128,8 @@ def draw_items(
         part = slice(first, first + _CHUNK_USERS)
         # Sorted, a kind's items stay together: those that come first in their kind are taken.
         lot = 0.5 * rng.random((len(counts[part]), order.size))
-        if own is not None:
-            lot += np.where(own[part][:, order], 0, 0.5)
+        if preferred is not None:
+            lot += np.where(preferred[part][:, order], 0, 0.5)
         ranked = order[np.argsort(kind + lot, axis=1)]
         user, at = np.nonzero(place < counts[part][:, kind])
         users.append(user + first)

@@ -56,7 +56,7 @@ def _case(points: Points) -> str:
     def loss(x: str) -> str:
         return _percent(points, PLACE, "", LOSS, x)
 
-    told = (
+    paragraphs = (
         "Items are reconstructed as the paper says: whole numbers of items of each kind that fit the perturbed "
         "aggregates, by relaxing, rounding and adding or removing single items; which items of a kind, the lot says. "
         "The paper does not say which ratings these items bring, what was held out, or which objective was minimised. "
@@ -76,7 +76,7 @@ def _case(points: Points) -> str:
         f"mean alone {loss(UNFILTERED[0])}. From 18 noisy sums at ε = 0.1 nobody’s items can be had, as the next table "
         "shows.",
     )
-    return "\n\n".join(paragraph for paragraph in told if MISSING not in paragraph)
+    return "\n\n".join(paragraph for paragraph in paragraphs if MISSING not in paragraph)
 
 
 NOTES: Mapping[str, Note] = {

@@ -69,16 +69,16 @@ def losses(catalogue: Catalogue, budgets: Units, epsilon: Fraction) -> Losses:
     best = best_scales(catalogue, budgets)
     ticks = {name: allocate(catalogue, budgets, to_ticks(epsilon), one).ticks for name, one in OBJECTIVES.items()}
     ticks[BASELINE] = equal_scaling(catalogue, budgets, to_ticks(epsilon))
-    found: Losses = {BOUND: {**lower_bounds(best), "kl": np.zeros(len(budgets))}}
-    for way, spent in ticks.items():
+    by_objective: Losses = {BOUND: {**lower_bounds(best), "kl": np.zeros(len(budgets))}}
+    for minimised, spent in ticks.items():
         used = scales(catalogue, spent)
-        found[way] = {
+        by_objective[minimised] = {
             "mae": mean_absolute_error(used),
             "mse": mean_squared_error(2 * np.square(used)),
             "mael": np.maximum(mean_absolute_error_loss(used, best), 0),
             "kl": np.maximum(kl_divergence(best, used), 0),
         }
-    return found
+    return by_objective
 
 
 def run_utility(unit: Unit, data: Data) -> list[Point]:
@@ -86,45 +86,61 @@ def run_utility(unit: Unit, data: Data) -> list[Point]:
     dataset = str(unit.dataset)
     catalogue, rng = catalogue_of(dataset, data), np.random.default_rng(unit.seed)
     budgets = draw_profiles(len(catalogue.attributes), unit.repeats, rng)
-    found = {epsilon: losses(catalogue, budgets, epsilon) for epsilon in EPSILONS}
+    by_epsilon = {epsilon: losses(catalogue, budgets, epsilon) for epsilon in EPSILONS}
     points = [
         Point(place=FIGURES[measure], panel=f"{SETS[dataset]}, {TITLES[measure]}, {kind}", x=_x(epsilon), **shown)
-        for epsilon, ways in found.items()
-        for way, measures in ways.items()
+        for epsilon, by_objective in by_epsilon.items()
+        for minimised, measures in by_objective.items()
         for measure, each in measures.items()
         for kind, shown in (
-            (MEDIAN, _median(NAMES.get(way, way), each, rng)),
+            (MEDIAN, _median(NAMES.get(minimised, minimised), each, rng)),
             # A mean that does not exist has no error either.
-            (MEAN, {**_mean(NAMES.get(way, way), each[:DRAWS]), "standard_error": 0.0}),
+            (MEAN, {**_mean(NAMES.get(minimised, minimised), each[:DRAWS]), "standard_error": 0.0}),
         )
     ]
     turn = turning_point(catalogue, budgets).astype(np.float64) * 2.0**-TICK_BITS
-    return [*points, *_claims(SETS[dataset], found, turn), *(_objectives(found, rng) if dataset == "movielens" else [])]
+    return [
+        *points,
+        *_claims(SETS[dataset], by_epsilon, turn),
+        *(_objectives(by_epsilon, rng) if dataset == "movielens" else []),
+    ]
 
 
-def _claims(name: str, found: dict[Fraction, Losses], turn: Floats) -> list[Point]:
+def _claims(name: str, by_epsilon: dict[Fraction, Losses], turn: Floats) -> list[Point]:
     """What 5.2 says in words, as numbers; means of ten draws where it speaks of averages."""
-    first, last, overall = found[EPSILONS[0]], found[EPSILONS[-1]], ("mae", "mse")
-    cells = [(ways, objective, measure) for ways in found.values() for objective in OBJECTIVES for measure in overall]
+    first, last, overall = by_epsilon[EPSILONS[0]], by_epsilon[EPSILONS[-1]], ("mae", "mse")
+    cells = [
+        (by_objective, objective, measure)
+        for by_objective in by_epsilon.values()
+        for objective in OBJECTIVES
+        for measure in overall
+    ]
     settled = turn <= float(EPSILONS[-1])
     ratios = {m: _tens(first[BASELINE][m]) / _tens(first[m][m]) for m in OBJECTIVES}
-    rises = [np.median(ways[BASELINE]["mae"] / ways["mae"]["mae"]) for ways in found.values()]
+    rises = [
+        np.median(by_objective[BASELINE]["mae"] / by_objective["mae"]["mae"]) for by_objective in by_epsilon.values()
+    ]
     best = {
         one: [
-            np.median(ways[one][m] / np.min([ways[o][m] for o in OBJECTIVES], axis=0)) <= 1 + _EQUAL
-            for ways in found.values()
+            np.median(by_objective[one][m] / np.min([by_objective[o][m] for o in OBJECTIVES], axis=0)) <= 1 + _EQUAL
+            for by_objective in by_epsilon.values()
             for m in overall
         ]
         for one in OBJECTIVES
     }
-    excess = [(ways[BASELINE]["mael"].mean(), ways["mael"]["mael"].mean()) for ways in found.values()]
+    excess = [
+        (by_objective[BASELINE]["mael"].mean(), by_objective["mael"]["mael"].mean())
+        for by_objective in by_epsilon.values()
+    ]
     claimed = {
-        WORST: min(float((_tens(ways[BASELINE][m]) / _tens(ways[o][m])).min()) for ways, o, m in cells),
+        WORST: min(
+            float((_tens(by_objective[BASELINE][m]) / _tens(by_objective[o][m])).min()) for by_objective, o, m in cells
+        ),
         SETTLED: max(float((last[o][m] / last[BOUND][m])[settled].max(initial=1)) for o in OBJECTIVES for m in overall),
         RISING: float(np.min(np.divide(rises[:-1], rises[1:]))),
         **{f"{BEST} {TITLES[one]}": float(np.mean(share)) for one, share in best.items()},
         "largest difference between objectives, any draw": max(
-            float(np.abs(ways[o][m] / ways["mse"][m] - 1).max()) for ways, o, m in cells
+            float(np.abs(by_objective[o][m] / by_objective["mse"][m] - 1).max()) for by_objective, o, m in cells
         ),
         "gain in MAEL, largest over ε": max(
             (float(above / below) for above, below in excess if below > 0), default=1.0
@@ -137,14 +153,18 @@ def _claims(name: str, found: dict[Fraction, Losses], turn: Floats) -> list[Poin
     ]
 
 
-def _objectives(found: dict[Fraction, Losses], rng: np.random.Generator) -> list[Point]:
+def _objectives(by_epsilon: dict[Fraction, Losses], rng: np.random.Generator) -> list[Point]:
     """How much more than the least a measure is if another one was minimised; draw by draw, so pairs."""
     return [
         Point(
             place=OBJECTIVE,
             panel=f"ε = {_x(epsilon)}",
             x=TITLES[measure],
-            **_median(NAMES[objective], found[epsilon][objective][measure] / found[epsilon][measure][measure] - 1, rng),
+            **_median(
+                NAMES[objective],
+                by_epsilon[epsilon][objective][measure] / by_epsilon[epsilon][measure][measure] - 1,
+                rng,
+            ),
         )
         for epsilon in EPSILONS[:4]
         for objective in OBJECTIVES
@@ -160,7 +180,7 @@ def run_time(unit: Unit, data: Data) -> list[Point]:
     slowest = {"seconds to reduce the catalogue": time.perf_counter() - begun, SLOWEST: 0.0}
     budgets = draw_profiles(len(catalogue.attributes), unit.repeats, np.random.default_rng(unit.seed))
     points = []
-    for way, objective in OBJECTIVES.items():
+    for minimised, objective in OBJECTIVES.items():
         for epsilon in EPSILONS:
             taken = []
             for row in budgets:
@@ -170,7 +190,7 @@ def run_time(unit: Unit, data: Data) -> list[Point]:
             slowest[SLOWEST] = max(slowest[SLOWEST], *taken)
             middle = float(np.median(taken))
             points.append(
-                Point(place=TIMES, panel=name, series=NAMES[way], x=_x(epsilon), value=middle, repeats=len(taken))
+                Point(place=TIMES, panel=name, series=NAMES[minimised], x=_x(epsilon), value=middle, repeats=len(taken))
             )
     return [*points, *(Point(place=CLAIMS, series=name, x=x, value=value) for x, value in slowest.items())]
 

@@ -50,10 +50,10 @@ def curve(unit: Unit, data: Data) -> list[Point]:
     census = Census.of(data, bool(identifier))
     points: list[Point] = []
     for x in BUDGETS if sweep == "budget" else dimensions(census):
-        epsilon, own = (x, census) if sweep == "budget" else (TOTAL, census.first(x))
+        epsilon, people = (x, census) if sweep == "budget" else (TOTAL, census.first(x))
         stream = Keystream.seeded(unit.seed, str(unit.dataset), str(sweep), str(method), int(identifier), x)
         estimators = tuple(OWN_PANELS if method in OURS else PANELS) if identifier else ("reports",)
-        for estimator, errors in _errors(str(method), epsilon, own, unit.repeats, stream, estimators).items():
+        for estimator, errors in _errors(str(method), epsilon, people, unit.repeats, stream, estimators).items():
             points += _points(unit, estimator, str(x), errors)
     return points
 
@@ -63,11 +63,11 @@ def _errors(
 ) -> dict[str, Floats]:
     if method == DUCHI:  # everybody reports on everything: there is one estimate
         return {"reports": duchi_errors(duchi(epsilon, census), census.codes, repeats, stream)}
-    found = squared_errors(plan_of(method, epsilon, census, "reports"), census.codes, repeats, stream, estimators)
+    errors = squared_errors(plan_of(method, epsilon, census, "reports"), census.codes, repeats, stream, estimators)
     if method == FITTED:  # here each estimate has a best k of its own
         scaled = plan_of(method, epsilon, census, "scaled")
-        found |= squared_errors(scaled, census.codes, repeats, stream, ("scaled",))
-    return found
+        errors |= squared_errors(scaled, census.codes, repeats, stream, ("scaled",))
+    return errors
 
 
 def _points(unit: Unit, estimator: str, x: str, errors: Floats) -> Iterator[Point]:
@@ -82,10 +82,10 @@ def _points(unit: Unit, estimator: str, x: str, errors: Floats) -> Iterator[Poin
         shown.append((with_mpm, OWN_PANELS[estimator]))
     if method in (*PERSONAL, DUCHI) and estimator == "reports":
         shown.append((with_duchi, panel))
-    for place, own in shown:
+    for place, panel_name in shown:
         yield Point(
             place=place,
-            panel=own,
+            panel=panel_name,
             series=method,
             x=x,
             value=float(errors.mean()),

@@ -31,9 +31,9 @@ def random_mix(classes: BudgetClasses, mechanism: str) -> ClassMix:
     With u of the U units on one attribute, the other k − 1 divide the rest in C(U − u + k − 2, k − 2) ways.
     """
     k, whole, units = classes.sampled, classes.units, classes.by_weights
-    ways = np.array([float(math.comb(whole - u + k - 2, k - 2)) if classes.personal else 1.0 for u in units])
+    counts = np.array([float(math.comb(whole - u + k - 2, k - 2)) if classes.personal else 1.0 for u in units])
     kind = MECHANISMS[mechanism]
-    return ClassMix(tuple(kind.for_budget(classes.budget(u)) for u in units), ways / ways.sum())
+    return ClassMix(tuple(kind.for_budget(classes.budget(u)) for u in units), counts / counts.sum())
 
 
 def error_bound(beta: float, variance: float, largest: float, attributes: int, n_users: int) -> float:

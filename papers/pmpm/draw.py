@@ -54,11 +54,11 @@ def squared_errors(
     """Mean over the attributes of the squared error of their mean, pmpm Eq. 19; one a repetition, by estimator."""
     users, attributes = codes.shape
     truth = positions(codes).mean(axis=0)
-    found: dict[str, list[Floats]] = {method: [] for method in estimators}
+    by_method: dict[str, list[Floats]] = {method: [] for method in estimators}
     for sums in _batches(plan, codes, repeats, stream):
-        for method, errors in found.items():
+        for method, errors in by_method.items():
             errors.append(((means_of(method, plan, sums, users, attributes) - truth) ** 2).mean(axis=1))
-    return {method: np.concatenate(errors) for method, errors in found.items()}
+    return {method: np.concatenate(errors) for method, errors in by_method.items()}
 
 
 def duchi_errors(mechanism: DuchiMany, codes: Codes, repeats: int, stream: Keystream) -> Floats:
@@ -78,14 +78,14 @@ def _draw(plan: Plan, codes: Codes, repeats: int, stream: Keystream) -> Sums:
     k, kinds = plan.sampled, list(plan.mechanisms)
     sampled = sample_attributes(repeats * users, attributes, k, stream).astype(np.int64)
     spent = plan.deal(repeats * users, stream).reshape(-1)
-    own = codes[np.tile(np.arange(users), repeats)[:, None], sampled].reshape(-1)
+    held = codes[np.tile(np.arange(users), repeats)[:, None], sampled].reshape(-1)
     number = np.searchsorted(kinds, spent)
     order = np.argsort(number, kind="stable")
     edges = np.searchsorted(number[order], np.arange(len(kinds) + 1))
-    values = np.empty(own.size)
+    values = np.empty(held.size)
     for place, mechanism in enumerate(plan.mechanisms.values()):
         chosen = order[edges[place] : edges[place + 1]]
-        values[chosen] = report_values(mechanism, mechanism.perturb(own[chosen], stream))
+        values[chosen] = report_values(mechanism, mechanism.perturb(held[chosen], stream))
     repeat = np.repeat(np.arange(repeats), users * k)
     cell = (repeat * len(kinds) + number) * attributes + sampled.reshape(-1)
     shape = (repeats, len(kinds), attributes)
@@ -110,7 +110,7 @@ def _weighted(plan: Plan, sums: Sums, users: int) -> Floats:
     means, sampling = np.empty((repeats, attributes)), plan.sampled / attributes
     for repeat, attribute in np.ndindex(means.shape):
         seen = sums.n[repeat, :, attribute] > 0
-        own = (each[repeat, seen, attribute] for each in (sums.n, sums.total, sums.squares))
-        groups = Groups(*own, *constants[seen].T)
+        sums_seen = (each[repeat, seen, attribute] for each in (sums.n, sums.total, sums.squares))
+        groups = Groups(*sums_seen, *constants[seen].T)
         means[repeat, attribute], *_ = estimate_groups("inverse-variance", groups, users, sampling)
     return means

@@ -60,9 +60,9 @@ class DuchiMany:
         rows = max(CHUNK // d, 1)
         for start in range(0, n, rows):
             out = reports[start : start + rows]
-            own = random_signs(codes[start : start + rows].reshape(-1), stream).reshape(-1, d)
+            signs = random_signs(codes[start : start + rows].reshape(-1), stream).reshape(-1, d)
             out[:] = fair_bits(out.size, stream).reshape(-1, d)
-            disagree = (out ^ own).sum(axis=1, dtype=np.int64)
+            disagree = (out ^ signs).sum(axis=1, dtype=np.int64)
             mirrored = (2 * disagree > d).astype(np.uint8) ^ bernoulli(SCALE - self.keep, len(out), stream)
             out ^= mirrored[:, None]
         return reports

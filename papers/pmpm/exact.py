@@ -52,8 +52,10 @@ def normalised(share: float, moment: float) -> float:
 
 
 def best_share(moment: float) -> float:
-    found = minimize_scalar(normalised, bounds=(0.05, 2.0), args=(moment,), method="bounded", options={"xatol": 1e-10})
-    return float(found.x)
+    optimum = minimize_scalar(
+        normalised, bounds=(0.05, 2.0), args=(moment,), method="bounded", options={"xatol": 1e-10}
+    )
+    return float(optimum.x)
 
 
 def constants() -> list[Point]:
@@ -96,8 +98,8 @@ def _average() -> Iterator[Point]:
     """Eq. 13 at E[ε_ij] = ε/k against the mean of Eq. 12 over the budgets that users deal at random."""
     for series in PERSONAL:
         mean = average_of(series, TOTAL, _MANY, UNIFORM_MOMENT)
-        told = float(average_variance(TOTAL, _MANY, sampled_attributes("floor", TOTAL, _MANY)))
-        yield _point(AVERAGE, "", "by Eq. 13", series, told)
+        stated = float(average_variance(TOTAL, _MANY, sampled_attributes("floor", TOTAL, _MANY)))
+        yield _point(AVERAGE, "", "by Eq. 13", series, stated)
         yield _point(AVERAGE, "", "mean of Eq. 12", series, mean)
 
 

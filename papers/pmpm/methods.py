@@ -46,7 +46,7 @@ class Census:
         kept = [j for j, name in enumerate(data["names"].tolist()) if identifier or name not in IDENTIFIERS]
         values = data["values"].astype(np.float64)[:, kept]
         bounds = [Bounds(float(column.min()), float(column.max())) for column in values.T]
-        return cls(np.stack([own.encode(column) for own, column in zip(bounds, values.T, strict=True)], axis=1))
+        return cls(np.stack([bound.encode(column) for bound, column in zip(bounds, values.T, strict=True)], axis=1))
 
     def first(self, attributes: int) -> Census:
         return Census(self.codes[:, :attributes])

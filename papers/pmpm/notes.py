@@ -30,8 +30,8 @@ def _best(points: Points) -> str:
 
 def _average(points: Points) -> str:
     def more(series: str) -> float:
-        true, told = (points[AVERAGE, "", way, series].value for way in ("mean of Eq. 12", "by Eq. 13"))
-        return 100 * (true / told - 1)
+        true, stated = (points[AVERAGE, "", formula, series].value for formula in ("mean of Eq. 12", "by Eq. 13"))
+        return 100 * (true / stated - 1)
 
     return (
         "Eq. 13 puts the mean budget into a function that is convex in the budget, and so leaves out what unequal "

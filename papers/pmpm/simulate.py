@@ -41,16 +41,16 @@ class Collection:
         units = deal(sampled)
         if check_budgets(self.classes, units).size:
             raise ValueError("a user's budgets leave the range or do not sum to the total")
-        own = np.take_along_axis(codes, sampled.astype(np.int64), axis=1).reshape(-1)
+        held = np.take_along_axis(codes, sampled.astype(np.int64), axis=1).reshape(-1)
         attribute, spent = sampled.reshape(-1).astype(np.int64), units.reshape(-1)
         known = np.array(list(self.mechanisms))
         class_ = np.minimum(np.searchsorted(known, spent), known.size - 1)
         if (known[class_] != spent).any():
             raise ValueError("a user's budget is of no class of the collection")
-        values = np.empty(own.size)
+        values = np.empty(held.size)
         for c, mechanism in enumerate(self.mechanisms.values()):
             chosen = np.flatnonzero(class_ == c)
-            values[chosen] = report_values(mechanism, mechanism.perturb(own[chosen], stream))
+            values[chosen] = report_values(mechanism, mechanism.perturb(held[chosen], stream))
         cell, cells = class_ * d + attribute, len(self.mechanisms) * d
         added = [np.bincount(cell, weights, minlength=cells) for weights in (None, values, values**2)]
         sums: Floats = np.stack(added).astype(np.float64).reshape(3, len(self.mechanisms), d)

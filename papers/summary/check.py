@@ -32,8 +32,10 @@ _CELLS = 2_000_000  # of draws held at a time
 
 
 def setting_of(unit: Unit) -> Setting:
-    told = unit.arguments
-    return Setting.of(int(told["values"]), Fraction(str(told["epsilon"])), str(told["mix"]), int(told["users"]))
+    arguments = unit.arguments
+    return Setting.of(
+        int(arguments["values"]), Fraction(str(arguments["epsilon"])), str(arguments["mix"]), int(arguments["users"])
+    )
 
 
 def run_check(unit: Unit, data: Data) -> list[Point]:
@@ -94,14 +96,16 @@ def simulate_hidden(setting: Setting, choice: Choice, repeats: int, rng: np.rand
     parts = []
     for some in _batches(setting, repeats):
         dealt, truth = _dealt(setting, some, rng)
-        joint, told = draw_hidden(dealt, protocols, report, rng)
+        joint, reported = draw_hidden(dealt, protocols, report, rng)
         if choice.estimator == "em":
-            found = np.stack([correct_em(table_blocks(protocols, one), protocols, report).frequency for one in joint])
+            frequency = np.stack(
+                [correct_em(table_blocks(protocols, one), protocols, report).frequency for one in joint]
+            )
         elif choice.estimator == "auem":
-            found = auem(joint, told, protocols, report).frequency
+            frequency = auem(joint, reported, protocols, report).frequency
         else:
-            found = self_calibrated(joint.sum(axis=-2), setting.users, protocols).frequency
-        parts.append(np.mean((found - truth) ** 2, axis=-1))
+            frequency = self_calibrated(joint.sum(axis=-2), setting.users, protocols).frequency
+        parts.append(np.mean((frequency - truth) ** 2, axis=-1))
     return np.concatenate(parts)
 
 
@@ -123,7 +127,7 @@ def run_ways(unit: Unit, data: Data) -> list[Point]:
     noise, between = noise_variances(alike, setting.frequency), spread(setting.frequency, setting.users)
     weighted = linear_weights("oc", setting.sizes, noise, between)
     best = estimate_levels(draw_support(dealt, apart, rng), setting.sizes, apart)
-    found = {
+    by_series = {
         "everybody at the strictest, OUE": strict,
         "all users weigh alike, OUE": combine_linear("sum", levels).frequency,
         "inverse variance, OUE": (weighted * levels.frequencies).sum(axis=-2),
@@ -131,7 +135,7 @@ def run_ways(unit: Unit, data: Data) -> list[Point]:
         "best protocol of each level, oc+": combine_linear("oc+", best).frequency,
     }
     points = []
-    for series, estimates in found.items():
+    for series, estimates in by_series.items():
         each = np.mean((estimates - truth) ** 2, axis=-1)
         error = float(each.std(ddof=1) / np.sqrt(each.size))
         points.append(
@@ -156,8 +160,8 @@ def run_beyond(unit: Unit, data: Data) -> list[Point]:
     squares: dict[str, list[float]] = {"oc+": [], "oc+, norm-sub": [], "em": []}
     for repeat, counts in enumerate(dealt):
         tables = [
-            _reports(protocol, own, Keystream.seeded(unit.seed, repeat, level))
-            for level, (protocol, own) in enumerate(zip(protocols, counts, strict=True))
+            _reports(protocol, level_counts, Keystream.seeded(unit.seed, repeat, level))
+            for level, (protocol, level_counts) in enumerate(zip(protocols, counts, strict=True))
         ]
         support = np.stack([protocol.support(reports) for protocol, reports in zip(protocols, tables, strict=True)])
         plain = combine_linear("oc+", estimate_levels(support, setting.sizes, protocols)).frequency

@@ -113,13 +113,13 @@ def public_choices(setting: Setting) -> list[Choice]:
     """One protocol for all levels, and the best for each; every linear combination. The least error first."""
     each = tuple(best_mechanism(setting, budget) for budget in setting.budgets)
     plans = [(name,) * len(each) for name in PROTOCOLS]
-    found = [
+    choices = [
         Choice(mechanisms, method, typical(predict_linear(plan, method, setting.sizes, setting.frequency)))
         for mechanisms in dict.fromkeys([each, *plans])
         for plan in [attribute(setting, mechanisms)]
         for method in CLASSIC
     ]
-    return _ranked(found)
+    return _ranked(choices)
 
 
 def hidden_choices(setting: Setting) -> list[Choice]:
@@ -129,14 +129,14 @@ def hidden_choices(setting: Setting) -> list[Choice]:
     """
     report = level_report(len(setting.budgets), EPSILON_P)
     hidden = HiddenPlan(budget=EPSILON_P, parameters=asdict(report), max_leak=Fraction(1000))
-    found = []
+    choices = []
     for name in HIDING:
         plan = attribute(setting, (name,) * len(setting.budgets))
         errors = predict_hidden(plan, hidden, setting.sizes, setting.frequency)
         if name == "oue":
             errors["self-calibrated"] = _calibrated(setting, plan.protocols)
-        found += [Choice((name,), method, typical(error)) for method, error in errors.items()]
-    return _ranked([*found, strictest(setting)])
+        choices += [Choice((name,), method, typical(error)) for method, error in errors.items()]
+    return _ranked([*choices, strictest(setting)])
 
 
 def _calibrated(setting: Setting, protocols: tuple[PureProtocol, ...]) -> Floats:
@@ -158,6 +158,6 @@ def leak(setting: Setting, mechanism: str) -> float:
     return float("inf") if ratio is None else log_above(ratio)
 
 
-def _ranked(found: list[Choice]) -> list[Choice]:
+def _ranked(choices: list[Choice]) -> list[Choice]:
     """Equal ones stay in their order: the simplest first."""
-    return sorted(found, key=lambda choice: choice.error)
+    return sorted(choices, key=lambda choice: choice.error)

@@ -99,8 +99,8 @@ def _run_hidden(unit: Unit, data: Data) -> list[Point]:
     points = []
     for x, setting in _cells(unit):
         ranked = hidden_choices(setting)
-        told = {name: leak(setting, name) for name in HIDING}
-        best = next(one for one in ranked if not one.personal or told[one.mechanisms[0]] <= MOST_TOLD)
+        leaks = {name: leak(setting, name) for name in HIDING}
+        best = next(one for one in ranked if not one.personal or leaks[one.mechanisms[0]] <= MOST_TOLD)
         points.append(_won(HIDDEN, setting, x, best))
         if setting.users == _USERS[0]:
             points.append(_won(OPENLY, setting, x, ranked[0]))
