@@ -29,35 +29,39 @@ def perturb(run: Run, phase: int, choice: str | None, batch: Sequence[int]) -> i
             for question, sheet in asked
             if sheet.covers(partition) and not run.report_file(sheet, partition).exists()
         ]
-        if not missing:
-            continue
-        fields = dict.fromkeys(field for _, sheet in missing for field in sheet.needed)
-        people = read_partition(run, partition, list(fields))
-        chosen: dict[tuple[str | None, int | None], Columns] = {}
-        for question, sheet in missing:
-            who = (sheet.choice_field, sheet.code)
-            if who not in chosen:
-                chosen[who] = columns_of(_who_chose(people, sheet))
-            drawn += _draw(run, question, sheet, partition, chosen[who])
+        drawn += draw_partition(run, partition, missing) if missing else 0
+    return drawn
+
+
+def draw_partition(run: Run, partition: int, missing: Sequence[tuple[Question, Sheet]]) -> int:
+    """Read a partition of the vault once and commit a report file of it for each of these sheets.
+
+    What stands beside a sheet's reports is committed before them: a rerun repeats it instead of drawing it anew.
+    """
+    fields = dict.fromkeys(field for _, sheet in missing for field in sheet.needed)
+    people = read_partition(run, partition, list(fields))
+    chosen: dict[tuple[str | None, int | None], Columns] = {}
+    drawn = 0
+    for question, sheet in missing:
+        who = (sheet.choice_field, sheet.code)
+        if who not in chosen:
+            chosen[who] = columns_of(_who_chose(people, sheet))
+        rows = chosen[who]
+        beside: Columns = {}
+        if sheet.beside is not None:
+            path = run.report_file(sheet.beside, partition)
+            if not path.exists():
+                stream = run.stream(*sheet.beside.labels, partition)
+                commit_reports(path, question.draw(sheet.beside, rows, stream, None))
+            beside = read_reports(path)
+        adapted = run.adapted.read_bytes() if sheet.phase else None
+        stream = run.stream(*sheet.labels, partition)
+        reports = question.draw(sheet, rows, stream, adapted)
+        if sheet.shuffled and not run.evaluation:  # an evaluation compares reports with the truth, row by row
+            reports = shuffle(reports, stream)
+        drawn += commit_reports(run.report_file(sheet, partition), {**beside, **reports})
     return drawn
 
 
 def _who_chose(people: pl.DataFrame, sheet: Sheet) -> pl.DataFrame:
     return people if sheet.choice_field is None else people.filter(pl.col(sheet.choice_field) == sheet.code)
-
-
-def _draw(run: Run, question: Question, sheet: Sheet, partition: int, rows: Columns) -> int:
-    """One file. What stands beside its reports is committed before: a rerun repeats it instead of drawing it anew."""
-    beside: Columns = {}
-    if sheet.beside is not None:
-        path = run.report_file(sheet.beside, partition)
-        if not path.exists():
-            stream = run.stream(*sheet.beside.labels, partition)
-            commit_reports(path, question.draw(sheet.beside, rows, stream, None))
-        beside = read_reports(path)
-    adapted = run.adapted.read_bytes() if sheet.phase else None
-    stream = run.stream(*sheet.labels, partition)
-    reports = question.draw(sheet, rows, stream, adapted)
-    if sheet.shuffled and not run.evaluation:  # an evaluation compares reports with the truth, row by row
-        reports = shuffle(reports, stream)
-    return commit_reports(run.report_file(sheet, partition), {**beside, **reports})

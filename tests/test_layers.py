@@ -140,7 +140,7 @@ def test_right_of_the_trust_boundary_nothing_reads_the_vault() -> None:
     assert holders == {*told, "flows/cluster.py"}
     # `people` stands inside `everybody`, which refuses anything but an evaluation.
     assert readers == {
-        ("tasks/perturb.py", "perturb"),
+        ("tasks/perturb.py", "draw_partition"),
         ("flows/pipeline.py", "everybody"),
         ("flows/pipeline.py", "people"),
     }
