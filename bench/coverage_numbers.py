@@ -28,9 +28,9 @@ from pldp.questions.numbers.estimate import estimate_means
 from pldp.questions.numbers.plan import DISTRIBUTION
 from pldp.questions.numbers.question import Numbers
 from pldp.questions.numbers.reports import count_numbers, report_numbers
+from pldp.questions.people.spec import Spec
 from pldp.questions.plan import Plan
 from pldp.questions.resolve import make_plan
-from pldp.spec.release import Spec
 
 LEVELS = {"high": "1/6", "mid": "1/3", "low": 1}
 SHARES = np.array([0.5, 0.3, 0.2])

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from bench.coverage_report import Row, row
 from pldp.channels.randomness import Keystream
 from pldp.questions.histograms.evaluate import value_classes
+from pldp.questions.people.spec import Spec
 from pldp.questions.question import Columns, Question, Sheet
 from pldp.questions.resolve import make_plan
-from pldp.spec.release import Spec
 
 REPEATS = 400
 LEVELS = (0.5, 0.3, 0.2)

@@ -10,7 +10,7 @@ import polars as pl
 
 from pldp.errors import Outcome, RequestError
 from pldp.questions.histograms.spec import Category
-from pldp.spec.release import Spec
+from pldp.questions.people.spec import Spec
 from pldp.tasks.specfile import load_spec
 
 USERS = 100_000

@@ -12,13 +12,13 @@ from typing import Any
 
 import polars as pl
 
-from pldp.privacy.statement import spend_rows
 from pldp.questions.doubts import Doubt
 from pldp.questions.plan import Plan
 from pldp.questions.question import Rows
 from pldp.questions.rows import joined
+from pldp.questions.statement import spend_rows
+from pldp.questions.tables import published_table
 from pldp.tables.common import BUDGETS, DOUBTS, SPENDS
-from pldp.tables.registry import published_table
 from pldp.tasks.tables import frame
 
 

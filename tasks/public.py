@@ -11,9 +11,9 @@ from pldp.errors import Outcome, SpecError
 from pldp.questions.aggregates.spec import CatalogueFile
 from pldp.questions.items.sensitivity import Scores
 from pldp.questions.items.spec import ItemList
+from pldp.questions.people.combination import Reference
 from pldp.questions.several import entries_of
 from pldp.questions.specs import AnySpec
-from pldp.spec.combination import Reference
 from pldp.tasks.aggregates.catalogue import read_catalogue
 from pldp.tasks.items.listed import read_items, scored_levels
 

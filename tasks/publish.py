@@ -16,9 +16,9 @@ import polars as pl
 from pldp import __version__
 from pldp.channels.exact import float_above
 from pldp.errors import HomeError, Outcome
-from pldp.privacy.statement import privacy_statement
+from pldp.questions.statement import privacy_statement
+from pldp.questions.tables import published_table
 from pldp.tables.common import RELEASES, SPENDS, VALIDATIONS
-from pldp.tables.registry import published_table
 from pldp.tasks.contents import record_contents
 from pldp.tasks.drafts import commit, draft_of
 from pldp.tasks.durable import sync_folder

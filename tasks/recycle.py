@@ -29,7 +29,7 @@ from pldp.questions.histograms.recycle.recycle import clear
 from pldp.questions.histograms.recycle.unary import Recycled
 from pldp.questions.histograms.reports import Support
 from pldp.questions.histograms.tables import histogram_rows
-from pldp.tables.registry import published_table
+from pldp.questions.tables import published_table
 from pldp.tasks.home import Home
 from pldp.tasks.reports import commit_reports, read_reports
 from pldp.tasks.results import read_release

@@ -9,8 +9,8 @@ import re
 import sys
 from pathlib import Path
 
+from pldp.questions.tables import PUBLISHED, published_table
 from pldp.tables.declaration import Column, Table
-from pldp.tables.registry import PUBLISHED, published_table
 
 _PART = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end of table -->", re.DOTALL)
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 
 from pldp.errors import Outcome, SpecError, quoted
+from pldp.questions.people.combination import Reference
 from pldp.questions.question import Partitions
-from pldp.spec.combination import Reference
 from pldp.tasks.query import connect_published, statement
 from pldp.tasks.run import Run
 from pldp.tasks.specfile import SpecFile

@@ -8,9 +8,9 @@ from __future__ import annotations
 import duckdb
 import polars as pl
 
+from pldp.questions.tables import PUBLISHED
 from pldp.tables.common import RELEASES
 from pldp.tables.declaration import Column, Table
-from pldp.tables.registry import PUBLISHED
 from pldp.tasks.query import identifier, statement, text
 from pldp.tasks.tables import completed
 

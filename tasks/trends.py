@@ -11,7 +11,7 @@ import polars as pl
 
 from pldp.page import words
 from pldp.page.blocks import Column, Figure, Folded, Lines, Pair, Point, Series, Steps, Table, strong
-from pldp.page.wording import Wording
+from pldp.spec.wording import Wording
 from pldp.tables.common import SPENDS
 from pldp.tasks.home import Home
 from pldp.tasks.query import connect_published, statement

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pldp.channels.randomness import Keystream
-from pldp.proof.gates import proof
 from pldp.questions.doubts import UNANSWERED, Doubt, answers_left, doubts_gate
 from pldp.questions.gate import Gate
 from pldp.questions.plan import Plan
+from pldp.questions.proof import proof
 from pldp.questions.question import Evidence
-from pldp.tables.gates import table_gates
+from pldp.questions.table_gates import table_gates
 from pldp.tasks.count import Counted
 from pldp.tasks.frames import Frames, computed_rows
 from pldp.tasks.home import Home

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from pldp.page.wording import Wording
+from pldp.spec.wording import Wording
 from pldp.tasks.drafts import replace
 
 WORDING = "wording.json"

@@ -32,12 +32,13 @@ PURE = sorted(
 
 
 def modules(path: Path) -> Iterator[str]:
-    """Every module a file imports, wherever in it."""
+    """Every module a file imports, wherever in it; of `from a import b` both a and a.b, which may be one."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def top(path: Path) -> set[str]:
@@ -102,6 +103,52 @@ def test_nobody_imports_upwards(folder: str, above: set[str]) -> None:
     """Tasks run the gates, so what runs them knows no task: the two are no cycle."""
     for path in sorted((ROOT / folder).rglob("*.py")):
         assert top(path).isdisjoint(above), path
+
+
+def library() -> dict[str, set[str]]:
+    """Which modules of the mathematics each of them imports, for types or inside functions too."""
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in PURE}
+    return {name: {module for module in modules(path) if module in names} - {name} for name, path in names.items()}
+
+
+def cycles(graph: dict[str, set[str]]) -> list[str]:
+    """What stands on a cycle."""
+
+    def reached(start: str) -> set[str]:
+        seen, waiting = set[str](), [start]
+        while waiting:
+            new = graph.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting += new
+        return seen
+
+    return sorted(name for name in graph if name in reached(name))
+
+
+def test_no_folder_of_the_library_imports_one_that_imports_it() -> None:
+    folders: dict[str, set[str]] = {}
+    for name, imported in library().items():
+        folder = name.split(".")[1] if "." in name else name
+        folders.setdefault(folder, set()).update({other.split(".")[1] for other in imported if "." in other} - {folder})
+    assert len(folders) > 8
+    assert cycles(folders) == []
+
+
+def test_only_inside_a_kind_do_modules_name_each_other() -> None:
+    """Functions of a kind take its question, for whose methods they stand: a cycle of types in one folder."""
+    kinds = {f"pldp.questions.{kind}" for kind in ("histograms", "numbers", "items", "aggregates")}
+    inside = {name for name in library() if ".".join(name.split(".")[:3]) in kinds}
+    assert set(cycles(library())) <= inside
+    between = {
+        name: {other for other in imported if not (name in inside and other.split(".")[:3] == name.split(".")[:3])}
+        for name, imported in library().items()
+    }
+    assert cycles(between) == []
+
+
+def test_what_counts_as_a_cycle() -> None:
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
+    assert cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
 def test_only_the_command_line_knows_of_the_papers() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pldp.questions.question import Question
-from pldp.tables.registry import published_table
+from pldp.questions.tables import published_table
 from pldp.tasks.combine import combine
 from pldp.tasks.count import add_up, count
 from pldp.tasks.ingest import ingest

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pldp.page.blocks import Block, Section
-from pldp.page.wording import Wording
+from pldp.spec.wording import Wording
 
 Row = Mapping[str, Any]
 

@@ -6,12 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from pldp.channels.exact import float_above, log_above
-
-if TYPE_CHECKING:
-    from pldp.questions.question import Question
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,13 @@ class Exposed:
     """An exact ε beside it, where only that is known."""
 
 
-def exposures(questions: Iterable[Question]) -> list[dict[str, Any]]:
+class Exposing(Protocol):
+    """A question, as far as exposure is concerned."""
+
+    def exposed(self) -> Iterable[Exposed]: ...
+
+
+def exposures(questions: Iterable[Exposing]) -> list[dict[str, Any]]:
     """For every column what a person's cell in it is exposed to, at each level and at the worst.
 
     A cell that changes may change every answer that reads it: its category, its bin, its part of a cross-tab, its mean

@@ -9,8 +9,8 @@ import numpy as np
 from pldp.channels.protocol import Counts, PureProtocol, Values
 from pldp.channels.randomness import Keystream, uniform_below
 from pldp.channels.unary import Unary
+from pldp.proof.compared import Compared
 from pldp.proof.laws import SupportLaw, off, support_law
-from pldp.proof.provable import Compared
 from pldp.proof.trial import FROM, MOST_CELLS, OFF, Trial, people_needed, shifted
 
 BLOCKS = 16

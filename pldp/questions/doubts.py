@@ -9,14 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from pldp.estimate.suspect import most_repeats, repeat_tail
 from pldp.questions.gate import Gate, holds
-
-if TYPE_CHECKING:
-    from pldp.questions.parts import Evidence
-    from pldp.questions.sending import Sending
 
 FALSE_ALARM = 1e-4
 """The most probable an honest release is to have any doubt at all."""
@@ -40,20 +34,6 @@ class Doubt:
     chance: float
     """Bound on the probability that honest reports look like this or worse."""
     withheld: bool = False
-
-
-def repeated(question: Sending, evidence: Evidence, alpha: float) -> Iterable[Doubt]:
-    """Of every sheet whose commonest report stands there more often than chance allows."""
-    received, sheets = evidence.received, question.sheets()
-    if received is None:
-        return
-    for sheet in sheets:
-        n, repeats = received.reports[sheet.path], received.repeats.get(sheet.path, 0)
-        peak, ratio = question.likeliest(sheet)
-        chance = repeat_tail(repeats, n, peak, ratio)
-        if chance < alpha / len(sheets):
-            bound = most_repeats(n, peak, ratio, alpha / len(sheets))
-            yield Doubt(question.subject(sheet), sheet.choice, REPEATS, repeats, bound, chance)
 
 
 def doubts_gate(doubts: Sequence[Doubt], *, refuse: bool) -> tuple[Gate, ...]:

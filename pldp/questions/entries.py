@@ -12,11 +12,11 @@ from pldp.questions.aggregates.spec import AggregatesSpec
 from pldp.questions.histograms.source import people_table
 from pldp.questions.items.planned import SPEC as ITEMS
 from pldp.questions.items.spec import ItemsSpec
-from pldp.questions.kind import PublicTables, SpecKind
+from pldp.questions.people.spec import Spec
 from pldp.questions.plan import Plan
+from pldp.questions.planned import PublicTables, SpecKind
 from pldp.questions.resolve import make_plan
 from pldp.questions.source import SourceTable
-from pldp.spec.release import Spec
 
 PEOPLE = "histograms"
 """A spec that does not state its kind asks about a table of people."""

@@ -14,7 +14,7 @@ from pldp.questions.received import Received
 
 if TYPE_CHECKING:
     from pldp.channels.randomness import Keystream
-    from pldp.questions.question import Reports
+    from pldp.questions.sheet import Reports
 
 Rows = Mapping[str, Sequence[Any] | NDArray[Any]]
 """A table by column, as it is published; its declaration gives types and order."""

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from pldp.channels.randomness import Keystream
 from pldp.privacy.exposure import Exposed
-from pldp.proof.provable import Provable
 from pldp.questions.gate import Gate
 from pldp.questions.parts import Asked as Asked
 from pldp.questions.parts import Evidence as Evidence
@@ -28,6 +27,7 @@ from pldp.questions.parts import Part as Part
 from pldp.questions.parts import Predictions as Predictions
 from pldp.questions.parts import Repeats as Repeats
 from pldp.questions.parts import Rows as Rows
+from pldp.questions.provable import Provable
 from pldp.questions.sending import Sending
 from pldp.questions.sheet import Columns as Columns
 from pldp.questions.sheet import Partitions as Partitions

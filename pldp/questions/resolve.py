@@ -19,10 +19,10 @@ from pldp.questions.numbers.question import NUMBERS, Numbers
 from pldp.questions.numbers.resolve import number_variance, plan_numbers, questions_of
 from pldp.questions.numbers.spec import Number
 from pldp.questions.numbers.spec import Numbers as NumbersSpec
+from pldp.questions.people.combination import LINEAR
+from pldp.questions.people.spec import Spec
 from pldp.questions.plan import Plan
 from pldp.questions.registry import AnyQuestion
-from pldp.spec.combination import LINEAR
-from pldp.spec.release import Spec
 
 _RAISE = "Raise it, or the smallest share that it is cut by"
 

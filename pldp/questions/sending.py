@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pldp.questions.doubts import Doubt, repeated
+from pldp.estimate.suspect import most_repeats, repeat_tail
+from pldp.questions.doubts import REPEATS, Doubt
 from pldp.questions.parts import Evidence, Rows
 from pldp.questions.rows import without
 from pldp.spec.fields import Frozen
 
 if TYPE_CHECKING:
-    from pldp.questions.question import Columns, Sheet
+    from pldp.questions.sheet import Columns, Sheet
 
 
 class Sending(Frozen):
@@ -69,7 +70,20 @@ class Sending(Frozen):
 
     def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
         """What speaks against reports that clients sent, with this false alarm."""
-        return tuple(repeated(self, evidence, alpha))
+        return tuple(self.repeated(evidence, alpha))
+
+    def repeated(self, evidence: Evidence, alpha: float) -> Iterable[Doubt]:
+        """Of every sheet whose commonest report stands there more often than chance allows."""
+        received, sheets = evidence.received, self.sheets()
+        if received is None:
+            return
+        for sheet in sheets:
+            n, repeats = received.reports[sheet.path], received.repeats.get(sheet.path, 0)
+            peak, ratio = self.likeliest(sheet)
+            chance = repeat_tail(repeats, n, peak, ratio)
+            if chance < alpha / len(sheets):
+                bound = most_repeats(n, peak, ratio, alpha / len(sheets))
+                yield Doubt(self.subject(sheet), sheet.choice, REPEATS, repeats, bound, chance)
 
     def withhold(self, tables: Mapping[str, Rows], withheld: Collection[str]) -> dict[str, Rows]:
         """The tables without the rows about these."""

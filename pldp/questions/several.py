@@ -12,15 +12,15 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from pldp.errors import BrokenRule
-from pldp.page.wording import Description, Label, Wording
 from pldp.questions.entries import Entry
-from pldp.spec.combination import Combination
+from pldp.questions.people.combination import Combination
+from pldp.questions.people.spec import Gates, Retention, Spec
 from pldp.spec.fields import Model, Name, Text
 from pldp.spec.levels import ExpectedUsers
-from pldp.spec.release import Gates, Retention, Spec
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import MOST_LEFT_OUT, MaxLeftOut, collected
+from pldp.spec.wording import Description, Label, Wording
 
 SEVERAL = "several"
 ONCE = ("name", "title", "description", "gates", "retention", "schedule", "runner")

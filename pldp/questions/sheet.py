@@ -9,13 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pldp.questions.parts import Asked as Asked
-from pldp.questions.parts import Evidence as Evidence
-from pldp.questions.parts import Part as Part
-from pldp.questions.parts import Predictions as Predictions
-from pldp.questions.parts import Repeats as Repeats
-from pldp.questions.parts import Rows as Rows
-
 Columns = Mapping[str, NDArray[Any]]
 """Rows by column. A column of lists comes as its values under its own name and its bounds under `offsets(name)`."""
 

@@ -10,8 +10,8 @@ from typing import Any
 from pldp.errors import BrokenRule
 from pldp.questions.entries import ENTRIES, AnyEntry
 from pldp.questions.entries import PEOPLE as PEOPLE
-from pldp.questions.kind import PublicTables, SpecKind
 from pldp.questions.plan import Plan
+from pldp.questions.planned import PublicTables, SpecKind
 from pldp.questions.question import Question
 from pldp.questions.several import SEVERAL, SeveralSpec, entries_of
 from pldp.questions.source import SourceTable

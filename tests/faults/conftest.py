@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pldp.tables.registry import PUBLISHED
+from pldp.questions.tables import PUBLISHED
 from tests import baskets, items, people
 from tests.faults.dying import Point, start
 from tests.flows.conftest import PATIENCE, pldp, server

@@ -15,8 +15,8 @@ from pldp.channels.registry import PROTOCOLS
 from pldp.flows.sample import make_people
 from pldp.questions.histograms.predict import predict_level, predict_linear
 from pldp.questions.histograms.question import Histograms
+from pldp.questions.people.spec import Spec
 from pldp.questions.resolve import make_plan
-from pldp.spec.release import Spec
 from tests.flows.conftest import ROOT
 from tests.flows.documents import DOCUMENTS
 

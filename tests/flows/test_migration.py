@@ -17,8 +17,8 @@ import duckdb
 import polars as pl
 import pytest
 
+from pldp.questions.tables import PUBLISHED
 from pldp.tables.declaration import Table
-from pldp.tables.registry import PUBLISHED
 from pldp.tasks.contents import compare_contents
 from pldp.tasks.home import Home
 from pldp.tasks.query import identifier

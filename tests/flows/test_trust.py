@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pldp.privacy.statement import privacy_statement
+from pldp.questions.statement import privacy_statement
 from pldp.tasks.specfile import load_spec
 from tests.flows.conftest import ROOT, Finished, Pldp
 from tests.items import world as films

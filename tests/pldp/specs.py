@@ -10,9 +10,9 @@ from pldp.channels.exact import within
 from pldp.questions.histograms.plan import LevelPlan
 from pldp.questions.histograms.question import Histograms
 from pldp.questions.numbers.question import Numbers
+from pldp.questions.people.spec import Spec
 from pldp.questions.plan import Plan
 from pldp.questions.resolve import make_plan
-from pldp.spec.release import Spec
 
 GOOD: dict[str, Any] = {
     "name": "census",

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from pldp.tables.registry import PUBLISHED
+from pldp.questions.tables import PUBLISHED
 from pldp.tasks.query import statement
 from pldp.tasks.schema import prepare_tables
 

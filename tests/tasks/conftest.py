@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pldp.privacy.statement import spend_rows
 from pldp.questions.histograms.combine import HistogramsResult
 from pldp.questions.histograms.question import Histograms
+from pldp.questions.statement import spend_rows
+from pldp.questions.tables import published_table
 from pldp.tables.common import BUDGETS, SPENDS
-from pldp.tables.registry import published_table
 from pldp.tasks.combine import combine
 from pldp.tasks.count import Counted, add_up, count
 from pldp.tasks.ingest import Ingested, ingest

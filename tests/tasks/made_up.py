@@ -10,7 +10,7 @@ import random
 from datetime import datetime
 from typing import Any
 
-from pldp.tables.registry import PUBLISHED
+from pldp.questions.tables import PUBLISHED
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]

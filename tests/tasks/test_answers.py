@@ -23,7 +23,7 @@ import polars as pl
 import pytest
 
 from pldp.flows import cli
-from pldp.tables.registry import published_table
+from pldp.questions.tables import published_table
 from pldp.tasks.home import Home
 from pldp.tasks.publish import _replace
 from tests.tasks.made_up import LEVELS, NEWEST, TABLES, VALUES, Row, rows

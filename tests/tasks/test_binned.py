@@ -18,7 +18,7 @@ from pldp.questions.histograms.spec import Binned
 from pldp.questions.numbers.distribution import Distribution
 from pldp.questions.numbers.quantiles import Quantile, to_bins
 from pldp.questions.numbers.tables import bin_rows, quantile_rows
-from pldp.tables.registry import published_table
+from pldp.questions.tables import published_table
 from pldp.tasks.combine import combine
 from pldp.tasks.count import add_up, count
 from pldp.tasks.ingest import ingest

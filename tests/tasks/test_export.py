@@ -11,7 +11,7 @@ import pytest
 
 import pldp.tasks.export
 from pldp.errors import NotFound, RequestError
-from pldp.tables.registry import PUBLISHED
+from pldp.questions.tables import PUBLISHED
 from pldp.tasks.export import Format, export_release
 from pldp.tasks.publish import publish
 from pldp.tasks.run import Run

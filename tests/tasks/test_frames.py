@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from pldp.questions.doubts import Doubt
+from pldp.questions.tables import PUBLISHED, published_table
 from pldp.tables.declaration import Column, Type
-from pldp.tables.registry import PUBLISHED, published_table
 from pldp.tasks.frames import Frames, build_frames
 from pldp.tasks.ingest import ingest
 from pldp.tasks.validate import gates_of

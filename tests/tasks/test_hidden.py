@@ -27,8 +27,8 @@ from pldp.questions.histograms.question import Histograms
 from pldp.questions.histograms.reports import perturb_mixed
 from pldp.questions.plan import Plan
 from pldp.questions.question import Evidence
+from pldp.questions.tables import published_table
 from pldp.tables.common import BUDGETS
-from pldp.tables.registry import published_table
 from pldp.tasks.collect import collect
 from pldp.tasks.combine import combine
 from pldp.tasks.count import Counted, add_up, count

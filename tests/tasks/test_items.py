@@ -15,8 +15,8 @@ from pldp.channels.randomness import Keystream
 from pldp.errors import HomeError, PldpError, SourceError, SpecError
 from pldp.expectations.runner import run_gates
 from pldp.flows.pipeline import everybody
-from pldp.proof.gates import proof
 from pldp.questions.items.question import Items
+from pldp.questions.proof import proof
 from pldp.questions.question import Evidence, offsets
 from pldp.tasks.count import add_up, count
 from pldp.tasks.home import Home

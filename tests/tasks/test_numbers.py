@@ -21,9 +21,9 @@ from pldp.questions.numbers.question import Numbers
 from pldp.questions.numbers.reports import report_numbers
 from pldp.questions.plan import Plan
 from pldp.questions.question import ANSWER, Evidence, Repeats
+from pldp.questions.tables import published_table
 from pldp.spec.runner import Runner
 from pldp.tables.common import BUDGETS
-from pldp.tables.registry import published_table
 from pldp.tasks.combine import combine
 from pldp.tasks.count import Counted, add_up, count
 from pldp.tasks.ingest import Ingested, ingest, n_partitions

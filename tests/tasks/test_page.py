@@ -14,9 +14,9 @@ import pytest
 from pldp import __version__
 from pldp.errors import NotFound, StageFailed
 from pldp.page import words
-from pldp.page.wording import Wording
 from pldp.questions.histograms import page as histograms_page
 from pldp.questions.histograms.page_levels import CHART_VALUES, TABLE_ROWS
+from pldp.spec.wording import Wording
 from pldp.tasks import html, trends
 from pldp.tasks.home import Home
 from pldp.tasks.page import build_page

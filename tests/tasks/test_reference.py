@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pldp.questions.tables import PUBLISHED
 from pldp.tables.histograms import LEVEL_SHARES
-from pldp.tables.registry import PUBLISHED
 from pldp.tasks.reference import main, part, renewed
 
 PAGE = Path(__file__).parents[2] / "docs" / "tables.md"

@@ -10,9 +10,9 @@ import duckdb
 import polars as pl
 import pytest
 
+from pldp.questions.tables import PUBLISHED
 from pldp.tables.common import RELEASES, VALIDATIONS
 from pldp.tables.declaration import Table
-from pldp.tables.registry import PUBLISHED
 from pldp.tasks.schema import insert_rows, prepare_tables, read_rows, rows_of, stored_tables
 from pldp.tasks.tables import from_rows, of_release, schema
 

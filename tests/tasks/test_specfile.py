@@ -9,7 +9,7 @@ import pytest
 
 from pldp.errors import SpecError
 from pldp.questions.histograms.question import Histograms
-from pldp.spec.release import Spec
+from pldp.questions.people.spec import Spec
 from pldp.tasks.specfile import load_spec
 from tests.people import JOBS, SPEC, world, write_spec
 

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from pldp.questions.tables import published_table
 from pldp.tables.common import BUDGETS, VALIDATIONS
 from pldp.tables.histograms import LEVEL_ESTIMATES, LEVEL_SHARES
 from pldp.tables.items import ITEMSETS, RULES
-from pldp.tables.registry import published_table
 from pldp.tasks.tables import completed, frame, from_rows, of_release, schema, stacked, validation_rows
 from tests.people import JOBS
 from tests.tasks.conftest import Staged, stage_run

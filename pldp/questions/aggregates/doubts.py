@@ -19,7 +19,7 @@ import numpy as np
 from pldp.questions.aggregates.budgets import TICK_BITS
 from pldp.questions.aggregates.catalogue import Units
 from pldp.questions.aggregates.objectives import Floats
-from pldp.questions.doubts import IMPOSSIBLE, Doubt, repeated
+from pldp.questions.doubts import IMPOSSIBLE, Doubt
 from pldp.questions.question import Evidence
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def scales(plan: Aggregates, provider: str) -> Floats:
 
 
 def doubts(plan: Aggregates, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
-    return (*_impossible(plan, evidence, alpha / 2), *repeated(plan, evidence, alpha / 2))
+    return (*_impossible(plan, evidence, alpha / 2), *plan.repeated(evidence, alpha / 2))
 
 
 def _impossible(plan: Aggregates, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:

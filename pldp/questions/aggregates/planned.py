@@ -8,8 +8,8 @@ from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.aggregates.resolve import release_plan
 from pldp.questions.aggregates.source import aggregates_table
 from pldp.questions.aggregates.spec import AggregatesSpec
-from pldp.questions.kind import PublicTables, SpecKind
 from pldp.questions.plan import Plan
+from pldp.questions.planned import PublicTables, SpecKind
 from pldp.questions.source import SourceTable
 
 

@@ -10,13 +10,14 @@ import numpy as np
 
 from pldp.channels.protocol import Floats
 from pldp.channels.randomness import Keystream
+from pldp.proof.compared import Compared
 from pldp.proof.laws import FLOOR
-from pldp.proof.provable import Compared, MadeUp, NoReports, counted
 from pldp.proof.trial import OFF, REACH, Trial
 from pldp.questions.aggregates.budgets import TICK_BITS
 from pldp.questions.aggregates.noise import TwoSidedGeometric
 from pldp.questions.aggregates.reports import report_numbers, true_aggregates
 from pldp.questions.aggregates.totals import Sums
+from pldp.questions.madeup import MadeUp, NoReports, counted
 
 if TYPE_CHECKING:
     from pldp.questions.aggregates.plan import ProviderPlan

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.randomness import Keystream
-from pldp.proof.provable import Compared
+from pldp.proof.compared import Compared
 from pldp.proof.trial import Trial
 from pldp.questions.aggregates import prove
 from pldp.questions.aggregates.asked import asked

@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from pldp.errors import BrokenRule, quoted
-from pldp.page.wording import Description, Label, Labels, Wording, check_labels
+from pldp.questions.people.spec import Gates, Intervals, Retention
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole
 from pldp.spec.levels import ExpectedUsers, Spend, is_whole
-from pldp.spec.release import Gates, Intervals, Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Holdings, Table
+from pldp.spec.wording import Description, Label, Labels, Wording, check_labels
 
 MAX_ATTRIBUTES = 200
 MAX_PROFILES = 10_000

@@ -10,7 +10,7 @@ from pldp.channels.protocol import Floats
 from pldp.estimate.allocation import Variance, brr_variance, optimal_shares, oue_variance, split, subset_variance
 from pldp.questions.numbers.resolve import numbers_share
 from pldp.questions.numbers.spec import Numbers
-from pldp.spec.release import Spec
+from pldp.questions.people.spec import Spec
 
 
 def budgets_of(spec: Spec, total: Fraction) -> tuple[tuple[Fraction, ...], Fraction | None]:

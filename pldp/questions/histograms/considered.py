@@ -17,9 +17,9 @@ from pldp.channels.registry import PROTOCOLS
 from pldp.privacy.leak import level_leak
 from pldp.questions.histograms.plan import HiddenPlan
 from pldp.questions.histograms.spec import Cells, Crosstab
+from pldp.questions.people.spec import Spec
 from pldp.questions.question import Rows
 from pldp.questions.rows import stacked
-from pldp.spec.release import Spec
 
 if TYPE_CHECKING:
     from pldp.questions.histograms.question import Histograms

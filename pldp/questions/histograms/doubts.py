@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pldp.estimate.suspect import likeliest, weight_law, weight_tail
-from pldp.questions.doubts import IMPOSSIBLE, WEIGHTS, Doubt, repeated
+from pldp.questions.doubts import IMPOSSIBLE, WEIGHTS, Doubt
 from pldp.questions.histograms.honest import worst_estimate
 from pldp.questions.question import Evidence, Sheet
 
@@ -20,7 +20,7 @@ def doubts(plan: Histograms, evidence: Evidence, alpha: float) -> tuple[Doubt, .
     return (
         *_impossible(plan, evidence, part),
         *_weights(plan, evidence, part),
-        *repeated(plan, evidence, part),
+        *plan.repeated(evidence, part),
     )
 
 

@@ -34,7 +34,7 @@ from pldp.questions.rows import stacked
 
 if TYPE_CHECKING:
     from pldp.questions.histograms.question import Histograms
-    from pldp.spec.release import Spec
+    from pldp.questions.people.spec import Spec
 
 SIMULATIONS = 400
 _SEED = 0

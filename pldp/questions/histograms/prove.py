@@ -12,11 +12,12 @@ from pldp.channels.protocol import Counts, Floats, Values
 from pldp.channels.randomness import Keystream
 from pldp.estimate.combine import LINEAR_METHODS
 from pldp.estimate.simulate import whole_counts
+from pldp.proof.compared import Compared
 from pldp.proof.laws import ROUNDING, support_law
-from pldp.proof.provable import Compared, MadeUp, NoReports, counted
 from pldp.proof.support import compare_support, people_for, support_trial
 from pldp.proof.trial import OFF, Trial, shifted
 from pldp.questions.histograms.reports import HistogramTally
+from pldp.questions.madeup import MadeUp, NoReports, counted
 from pldp.questions.question import Sheet
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pldp.estimate.inference import Histogram, Recipe
 from pldp.estimate.simulate import whole_counts
 from pldp.privacy.exposure import Exposed
 from pldp.privacy.leak import level_leak
-from pldp.proof.provable import Compared
+from pldp.proof.compared import Compared
 from pldp.proof.trial import Trial
 from pldp.questions.doubts import Doubt
 from pldp.questions.gate import Gate

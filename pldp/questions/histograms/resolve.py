@@ -18,7 +18,7 @@ from pldp.questions.histograms.hidden import LIKELIHOODS
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan, LevelPlan
 from pldp.questions.histograms.question import Histograms
 from pldp.questions.histograms.spec import Binned, Cells, Crosstab
-from pldp.spec.release import Spec
+from pldp.questions.people.spec import Spec
 
 _RAISE = "Raise it, or the smallest share that it is cut by"
 

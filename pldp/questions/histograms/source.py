@@ -11,8 +11,8 @@ from pldp.questions.histograms.considered import strictest_first
 from pldp.questions.histograms.spec import Binned, Category, Cells
 from pldp.questions.numbers.quantiles import to_bins
 from pldp.questions.numbers.spec import Number
+from pldp.questions.people.spec import Spec
 from pldp.questions.source import Cell, Field, PeopleTable
-from pldp.spec.release import Spec
 
 _HASHES = 1 << 64
 

@@ -13,10 +13,10 @@ from pydantic import Field, model_validator
 
 from pldp.channels.registry import PROTOCOLS
 from pldp.errors import BrokenRule, quoted
-from pldp.page.wording import Label, Labels, check_labels
 from pldp.questions.numbers.spec import MAX_BINS, Finite, Probabilities, check_bounds, check_probabilities
 from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole, one_of
 from pldp.spec.levels import is_whole
+from pldp.spec.wording import Label, Labels, check_labels
 
 MAX_VALUES = 10_000
 

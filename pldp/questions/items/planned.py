@@ -8,8 +8,8 @@ from pldp.questions.items.question import Items
 from pldp.questions.items.resolve import make_plan, make_release
 from pldp.questions.items.source import items_table
 from pldp.questions.items.spec import ItemsSpec
-from pldp.questions.kind import PublicTables, SpecKind
 from pldp.questions.plan import Plan
+from pldp.questions.planned import PublicTables, SpecKind
 from pldp.questions.source import SourceTable
 
 

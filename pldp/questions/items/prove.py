@@ -11,8 +11,8 @@ import numpy as np
 from pldp.channels.exact import SCALE
 from pldp.channels.protocol import Floats
 from pldp.channels.randomness import Keystream
+from pldp.proof.compared import Compared
 from pldp.proof.laws import ROUNDING, off, support_law
-from pldp.proof.provable import Compared, NoReports
 from pldp.proof.support import compare_support
 from pldp.proof.trial import Trial
 from pldp.questions.items.allocation import TICKS
@@ -21,6 +21,7 @@ from pldp.questions.items.reports import ItemsTally, read_candidates
 from pldp.questions.items.rowchannels import Bits, OneValue
 from pldp.questions.items.sampledrows import Phase, Sampled
 from pldp.questions.items.transactions import Itemsets
+from pldp.questions.madeup import NoReports
 
 if TYPE_CHECKING:
     from pldp.questions.items.plan import ItemLevel

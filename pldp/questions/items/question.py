@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.randomness import Keystream
-from pldp.proof.provable import Compared
+from pldp.proof.compared import Compared
 from pldp.proof.trial import Trial
-from pldp.questions.doubts import Doubt, repeated
+from pldp.questions.doubts import Doubt
 from pldp.questions.gate import FAMILY, REHEARSED, Gate
 from pldp.questions.items import prove
 from pldp.questions.items.asked import asked
@@ -142,7 +142,7 @@ class Items(ItemsPlan, Question):
         return self.place
 
     def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
-        return (*impossible(self, evidence, alpha / 2), *repeated(self, evidence, alpha / 2))
+        return (*impossible(self, evidence, alpha / 2), *self.repeated(evidence, alpha / 2))
 
     def withhold(self, tables: Mapping[str, Rows], withheld: Collection[str]) -> dict[str, Rows]:
         return {name: {} if self.place in withheld else rows for name, rows in tables.items()}

@@ -14,13 +14,13 @@ from pldp.channels.exact import SCALE
 from pldp.channels.protocol import Counts, Floats
 from pldp.channels.randomness import Keystream
 from pldp.proof.laws import SupportLaw, support_law
-from pldp.proof.provable import MadeUp, counted
 from pldp.proof.trial import FROM, OFF, Trial, people_needed, shifted
 from pldp.questions.items.prove import phase_epsilon, value_matrix
 from pldp.questions.items.reports import write_candidates
 from pldp.questions.items.rowchannels import Bits, OneValue
 from pldp.questions.items.sampledrows import Phase
 from pldp.questions.items.transactions import Itemsets
+from pldp.questions.madeup import MadeUp, counted
 from pldp.questions.question import Sheet, offsets
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from pldp.errors import BrokenRule, quoted
-from pldp.page.wording import Description, Label, Labels, Wording, check_labels
 from pldp.questions.items.sections import Choices, Itemsets, RowBudget, Sampling
 from pldp.questions.items.sensitivity import Scores, Sensitivity
+from pldp.questions.people.spec import Gates, Intervals, Retention
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Text, Value
 from pldp.spec.levels import Expected, check_shares
-from pldp.spec.release import Gates, Intervals, Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Holdings, Table
+from pldp.spec.wording import Description, Label, Labels, Wording, check_labels
 
 MAX_ITEMS = 50_000
 MAX_ONE = 2_000

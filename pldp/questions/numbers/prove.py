@@ -11,9 +11,9 @@ from pldp.channels.numeric.laplace import Laplace
 from pldp.channels.numeric.mechanism import Tally
 from pldp.channels.numeric.window import Window
 from pldp.channels.randomness import Keystream
+from pldp.proof.compared import Compared
 from pldp.proof.laws import off
 from pldp.proof.numeric import blur, numeric_law, steps, window_chances, window_gap
-from pldp.proof.provable import Compared
 from pldp.proof.trial import Trial
 from pldp.questions.numbers.estimate import FALLBACK, NumbersResult, estimate_means, users_of
 from pldp.questions.numbers.plan import MEAN

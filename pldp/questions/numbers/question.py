@@ -15,7 +15,7 @@ from pldp.channels.randomness import Keystream
 from pldp.estimate.inference import Recipe
 from pldp.estimate.simulate import whole_counts
 from pldp.privacy.exposure import Exposed
-from pldp.proof.provable import Compared
+from pldp.proof.compared import Compared
 from pldp.proof.trial import Trial
 from pldp.questions.doubts import Doubt
 from pldp.questions.gate import Gate

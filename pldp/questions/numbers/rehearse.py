@@ -15,8 +15,8 @@ from pldp.channels.numeric.mechanism import Tally
 from pldp.channels.protocol import Floats
 from pldp.channels.randomness import Keystream, uniform_below
 from pldp.proof.numeric import bucket_law, numeric_law, window_chances
-from pldp.proof.provable import MadeUp, counted
 from pldp.proof.trial import FROM, MOST, OFF, Trial, people_needed, shifted
+from pldp.questions.madeup import MadeUp, counted
 from pldp.questions.numbers.plan import MechanismPlan
 from pldp.questions.numbers.reports import NumberCounts
 

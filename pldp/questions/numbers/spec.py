@@ -11,8 +11,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from pldp.channels.numeric.domain import Bounds
 from pldp.errors import BrokenRule
-from pldp.page.wording import Label
 from pldp.spec.fields import Model, Name, Ratio, Text, Whole
+from pldp.spec.wording import Label
 
 MAX_BINS = 256
 

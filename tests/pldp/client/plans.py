@@ -17,9 +17,9 @@ from pldp.questions.collection import collection_plan
 from pldp.questions.items.resolve import make_plan as plan_items
 from pldp.questions.items.resolve import make_release
 from pldp.questions.items.spec import ItemsSpec
+from pldp.questions.people.spec import Spec
 from pldp.questions.plan import Plan as ReleasePlan
 from pldp.questions.resolve import make_plan
-from pldp.spec.release import Spec
 
 ISSUED = datetime(2026, 11, 18, tzinfo=UTC)
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

@@ -22,7 +22,7 @@ from pldp.estimate.allocation import (
     split,
     subset_variance,
 )
-from pldp.spec.release import Spec
+from pldp.questions.people.spec import Spec
 from tests.pldp.specs import histograms_of, planned
 from tests.pldp.world import BUDGETS, PAPER_CELLS
 

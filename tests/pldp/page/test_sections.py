@@ -25,10 +25,10 @@ from pldp.page.blocks import (
 )
 from pldp.page.promises import promised
 from pldp.page.published import Published
-from pldp.page.wording import Wording
 from pldp.questions.aggregates.page import attribute_order
 from pldp.questions.numbers.page import reliable
 from pldp.questions.pages import KIND_PAGES
+from pldp.spec.wording import Wording
 from tests.pldp.page.world import AGES, KINDS, REGIONS, aggregates, budget, histograms, items, numbers, share
 
 GOLDEN = {

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from pldp.page.published import Published
-from pldp.page.wording import Wording
+from pldp.spec.wording import Wording
 
 RELEASE = {"release_id": "people-0123456789ab", "name": "people", "n_users": 2000}
 COMMON = {"public": ["who took part"], "assumptions": ["every user answers once"], "unit": "user"}

@@ -10,10 +10,10 @@ import pytest
 
 from pldp.channels.exact import SCALE, float_above, log_above
 from pldp.channels.numeric.duchi import Duchi
-from pldp.privacy.statement import privacy_statement
 from pldp.questions.numbers.question import Numbers
+from pldp.questions.people.spec import Spec
 from pldp.questions.plan import Plan
-from pldp.spec.release import Spec
+from pldp.questions.statement import privacy_statement
 from tests.pldp.channels.laws import channel
 from tests.pldp.specs import histograms_of, make_spec, planned
 

@@ -16,9 +16,8 @@ from scipy.stats import binom
 
 from pldp.channels.protocol import Counts, Values
 from pldp.channels.randomness import Keystream
-from pldp.proof.gates import proof, rehearsal
+from pldp.proof.compared import Compared
 from pldp.proof.laws import support_law
-from pldp.proof.provable import Compared
 from pldp.proof.support import support_trial
 from pldp.proof.trial import FROM, MOST_CELLS, Trial
 from pldp.questions.aggregates.question import Aggregates
@@ -26,9 +25,10 @@ from pldp.questions.gate import REHEARSED, Gate
 from pldp.questions.histograms.question import Histograms
 from pldp.questions.items.question import Items
 from pldp.questions.numbers.question import Numbers
+from pldp.questions.people.spec import Spec
+from pldp.questions.proof import proof, rehearsal
 from pldp.questions.question import Question
 from pldp.questions.resolve import make_plan
-from pldp.spec.release import Spec
 from pldp.tasks.specfile import load_spec
 from tests.pldp.questions.aggregates import test_question as aggregates
 from tests.pldp.questions.aggregates.world import plan as aggregates_plan

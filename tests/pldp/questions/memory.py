@@ -15,7 +15,7 @@ from pldp.channels.randomness import Keystream
 from pldp.questions.gate import Among, Between, Gate, Present
 from pldp.questions.question import Columns, Evidence, Partitions, Question, Repeats, Rows, Sheet
 from pldp.questions.rows import height
-from pldp.tables.registry import published_table
+from pldp.questions.tables import published_table
 
 Shares = Mapping[tuple[str, str], float]
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from pldp.questions.histograms.spec import Category
-from pldp.spec.release import Spec
+from pldp.questions.people.spec import Spec
 from tests.pldp.specs import changed, make_spec
 
 SEX = {"name": "sex", "values": ["Female", "Male"]}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pldp.questions.tables import PUBLISHED, published_table
 from pldp.tables.declaration import RELEASE_ID, Column, Table, Type, real, text
-from pldp.tables.registry import PUBLISHED, published_table
 
 INTERFACE = {
     "releases": "release_id name status created_at:TIMESTAMP n_users:BIGINT spec_sha256 plan_sha256 code_version "

@@ -24,7 +24,7 @@ from pldp.questions.plan import Plan
 from pldp.questions.question import Columns
 from pldp.questions.rows import height
 from pldp.questions.shuffle import shuffle
-from pldp.tables.registry import published_table
+from pldp.questions.tables import published_table
 from tests.pldp.questions.aggregates.people import (
     Files,
     conclude,

@@ -36,7 +36,7 @@ from pldp.questions.histograms.hidden import estimate_hidden
 from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.histograms.spec import Binned
 from pldp.questions.numbers.quantiles import quantiles, to_bins
-from pldp.spec.release import Spec
+from pldp.questions.people.spec import Spec
 from tests.pldp.specs import histograms_of, keeps_promise, make_spec, planned
 from tests.pldp.world import z_bound
 

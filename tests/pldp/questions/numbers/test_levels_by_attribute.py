@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pldp.questions.numbers.question import Numbers
+from pldp.questions.people.spec import Spec
 from pldp.questions.plan import Plan
 from pldp.questions.resolve import make_plan
-from pldp.spec.release import Spec
 
 NUMBERS: list[dict[str, Any]] = [
     {"name": "age", "kind": "number", "bounds": [0, 100]},

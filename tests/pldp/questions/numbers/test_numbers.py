@@ -14,14 +14,14 @@ from pldp.channels.exact import exp_below, within
 from pldp.channels.numeric.domain import Codes
 from pldp.channels.randomness import Keystream
 from pldp.estimate.inference import Recipe
-from pldp.privacy.statement import privacy_statement
 from pldp.questions.numbers.distribution import estimate_quantiles
 from pldp.questions.numbers.estimate import estimate_means, users_of
 from pldp.questions.numbers.predict import class_shares, predict_mean
 from pldp.questions.numbers.question import Numbers
 from pldp.questions.numbers.reports import NumberReports, count_numbers, report_numbers
+from pldp.questions.people.spec import Spec
 from pldp.questions.plan import Plan
-from pldp.spec.release import Spec
+from pldp.questions.statement import privacy_statement
 from tests.pldp import specs
 from tests.pldp.specs import histograms_of, make_spec, planned
 

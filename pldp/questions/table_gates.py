@@ -15,8 +15,8 @@ from pldp.channels.protocol import Floats
 from pldp.questions.gate import Among, Gate
 from pldp.questions.parts import Rows
 from pldp.questions.rows import height
+from pldp.questions.tables import published_table
 from pldp.tables.declaration import Interval, Table, Type
-from pldp.tables.registry import published_table
 
 ROUNDING = 1e-12
 """By how much of itself an end of an interval may miss an estimate that lies on it."""

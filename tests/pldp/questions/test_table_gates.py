@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pldp.tables.gates import as_computed, cells_sound, intervals_sound, keys_unique, table_gates
-from pldp.tables.registry import published_table
+from pldp.questions.table_gates import as_computed, cells_sound, intervals_sound, keys_unique, table_gates
+from pldp.questions.tables import published_table
 from tests.pldp.questions.memory import passes
 
 Columns = dict[str, list[Any]]

@@ -10,7 +10,6 @@ from pydantic import Field, model_validator
 
 from pldp.errors import BrokenRule
 from pldp.estimate.postprocess import POSTPROCESSES
-from pldp.page.wording import Description, Label, Wording
 from pldp.questions.histograms.spec import (
     MAX_VALUES,
     Cells,
@@ -19,9 +18,9 @@ from pldp.questions.histograms.spec import (
     check_assumed,
 )
 from pldp.questions.numbers.spec import Number, Numbers
-from pldp.spec.attributes import Attribute
+from pldp.questions.people.attributes import Attribute
+from pldp.questions.people.combination import LINEAR, Combination, Reference
 from pldp.spec.columns import check_roles
-from pldp.spec.combination import LINEAR, Combination, Reference
 from pldp.spec.fields import Model, Name, Whole, one_of
 from pldp.spec.gates import Gates as Gates
 from pldp.spec.levels import Budget, Expected, Levels, check_shares, is_whole
@@ -29,6 +28,7 @@ from pldp.spec.retention import Retention as Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Source
+from pldp.spec.wording import Description, Label, Wording
 
 CROSS = " × "
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pldp.channels.randomness import Keystream
-from pldp.proof.provable import Compared
+from pldp.proof.compared import Compared
 from pldp.proof.trial import FROM, MOST_CELLS, OFF, Trial
 from pldp.questions.gate import REHEARSED, Between, Gate, tails
 
