@@ -82,6 +82,17 @@ for (const [name, [sent, owner, now, reason]] of Object.entries(refusals)) {
   });
 }
 
+const { vectors: standard } = JSON.parse(readFileSync(new URL("../rfc8032.json", import.meta.url), "utf8"));
+for (const one of standard) {
+  test(`RFC 8032, section 7.1, test ${one.test}`, async () => {
+    const [key, text, signature] = [one.public, one.message, one.signature].map(unhex);
+    for (const check of [verify, verifyByHand]) {
+      assert.equal(await check(key, text, signature), true);
+      assert.equal(await check(key, Uint8Array.from([...text, 0]), signature), false);
+    }
+  });
+}
+
 test("Web Crypto and the routine by hand agree on good and bad signatures", async () => {
   const [, , , key, signature] = envelope.split(/[ \n]/);
   const body = bytes(envelope.slice(envelope.indexOf("\n") + 1));

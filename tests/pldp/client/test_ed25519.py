@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from pathlib import Path
+
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pldp.client.ed25519 import _ORDER, _P, verify
 
-RFC = [
-    (
-        "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
-        "",
-        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24"
-        "655141438e7a100b",
-    ),
-    (
-        "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
-        "72",
-        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aee"
-        "b00d291612bb0c00",
-    ),
-    (
-        "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
-        "af82",
-        "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28d"
-        "c027beceea1ec40a",
-    ),
-]
+RFC = json.loads((Path(__file__).parents[3] / "clients" / "rfc8032.json").read_text())["vectors"]
+"""The JavaScript client is held to the same file."""
 
 
-@pytest.mark.parametrize(("key", "message", "signature"), RFC)
-def test_the_vectors_of_the_standard(key: str, message: str, signature: str) -> None:
-    public, text, signed = bytes.fromhex(key), bytes.fromhex(message), bytes.fromhex(signature)
+def test_all_vectors_of_the_standard_are_there() -> None:
+    """Among them the long message, and one that is a hash."""
+    assert [(one["test"], len(one["message"]) // 2) for one in RFC] == [
+        ("1", 0), ("2", 1), ("3", 2), ("1024", 1023), ("SHA(abc)", 64),
+    ]  # fmt: skip
+    assert RFC[-1]["message"] == hashlib.sha512(b"abc").hexdigest()
+
+
+@pytest.mark.parametrize("vector", RFC, ids=lambda vector: vector["test"])
+def test_the_vectors_of_the_standard(vector: dict[str, str]) -> None:
+    public, text, signed = (bytes.fromhex(vector[part]) for part in ("public", "message", "signature"))
     assert verify(public, text, signed)
+    Ed25519PublicKey.from_public_bytes(public).verify(signed, text)  # the file is what the library says, too
     assert not verify(public, text + b"\0", signed)
+    assert not verify(public, text[:-1] or b"\0", signed)
 
 
 @pytest.mark.parametrize("seed", range(5))
