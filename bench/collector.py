@@ -30,7 +30,7 @@ def main() -> bool:
         try:
             assert service.process is not None
             before, began = _cpu(service.process.pid), time.perf_counter()
-            accepted = asyncio.run(_send(service.port, bodies))
+            accepted = asyncio.run(send_all(service.port, bodies))
             wall, cpu = time.perf_counter() - began, _cpu(service.process.pid) - before
             memory = _memory(service.process.pid)
         finally:
@@ -44,7 +44,7 @@ def main() -> bool:
     return publish("collector", f"Collector: {MESSAGES:,} messages over {CONNECTIONS} connections", measures)
 
 
-async def _send(port: int, bodies: list[bytes]) -> int:
+async def send_all(port: int, bodies: list[bytes]) -> int:
     waiting = iter(bodies)
     accepted = 0
 

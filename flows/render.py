@@ -17,6 +17,7 @@ from pldp.flows.render_numbers import means_table, quantiles_table
 from pldp.flows.shown import frame_table
 from pldp.flows.tables import Table
 from pldp.page import words
+from pldp.privacy.trust import in_a_line
 from pldp.tasks.failures import Failure
 from pldp.tasks.home import Home
 from pldp.tasks.results import PublishedRelease
@@ -37,7 +38,7 @@ def show_release(out: Console, published: PublishedRelease, home: Path, *, resum
     show_validations(out, published)
     places = Home(home)
     if published.statement and "model" in published.statement:
-        out.print(f"Model     {published.statement['model']}", highlight=False, soft_wrap=True)
+        out.print(f"Model     {in_a_line(published.statement['model'])}", highlight=False, soft_wrap=True)
     out.print(f"Results   {places.results}   (DuckDB; start with the views latest_*)", highlight=False, soft_wrap=True)
     page = places.pages / f"{published.release_id}.html"
     if page.exists():

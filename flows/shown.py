@@ -13,7 +13,7 @@ from pldp.channels.exact import float_above
 from pldp.flows.render_budgets import budget_tables
 from pldp.flows.tables import Table
 from pldp.page import words
-from pldp.privacy.trust import trust_model
+from pldp.privacy.trust import in_a_line, trust_model
 from pldp.tasks.terminal import styled
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def show_plan(out: Console, planned: Planned) -> None:
     for unit in plan.units:
         spent = f"{words.whose(unit)} spends at most ε = {float_above(plan.worst_total(unit)):g}"
         out.print(spent, highlight=False, soft_wrap=True)
-    out.print(f"Model: {trust_model(plan.perturbed_by).name}", highlight=False, soft_wrap=True)
+    out.print(f"Model: {in_a_line(trust_model(plan.perturbed_by).name)}", highlight=False, soft_wrap=True)
     show_lines(out, "Assumed", planned.assumptions)
     show_lines(out, "note", planned.notes)
     for table in budget_tables(planned.budgets):

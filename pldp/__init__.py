@@ -1,4 +1,4 @@
-"""Statistics of people who choose how much privacy they want: personalised, multi-level local differential privacy.
+"""Statistics of people who choose how much privacy they want: multi-level differential privacy by local noise.
 
     import pldp
 

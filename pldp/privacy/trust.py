@@ -31,6 +31,8 @@ class TrustModel:
     unproven: tuple[str, ...] = ()
     """What the gates that prove channels and counting cannot look at."""
     partial: Partial = Partial()
+    caveat: str = ""
+    """Said beside the name, wherever it stands alone."""
 
     def guarantee(self, rest: str) -> str:
         return f"{self.promise}, {rest}"
@@ -56,6 +58,7 @@ LOCAL = TrustModel(
             "not assumed, nor known",
         ),
     ),
+    caveat="on a page that the collector serves, only as far as its code is trusted",
 )
 OPERATED = TrustModel(
     name="local noise drawn by a trusted operator",
@@ -67,3 +70,9 @@ OPERATED = TrustModel(
 
 def trust_model(perturbed_by: Literal["vault", "clients"]) -> TrustModel:
     return LOCAL if perturbed_by == "clients" else OPERATED
+
+
+def in_a_line(name: str) -> str:
+    """A model's name, as a statement has it, with what must be said beside it."""
+    caveat = next((model.caveat for model in (LOCAL, OPERATED) if model.name == name), "")
+    return f"{name}; {caveat}" if caveat else name

@@ -79,7 +79,7 @@ def test_every_kind_has_a_collection_plan(kind: str, tmp_path: Path, pldp: Pldp)
 
 @pytest.mark.usefixtures("server")
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_came_in_is_released(kind: str, tmp_path: Path) -> None:
+def test_what_came_in_is_released(kind: str, tmp_path: Path, pldp: Pldp) -> None:
     make_catalogue().write_csv(tmp_path / "catalogue.csv")
     file, plan = signed(tmp_path, load_spec(KINDS[kind](tmp_path)))
     fill(tmp_path / "inbox", plan, 300)
@@ -87,6 +87,13 @@ def test_what_came_in_is_released(kind: str, tmp_path: Path) -> None:
     assert done.status == "published"
     with duckdb.connect(str(tmp_path / "home" / "results.duckdb"), read_only=True) as results:
         assert results.execute("SELECT n_users FROM releases").fetchall() == [(300,)]
+    statement = json.loads((tmp_path / "home" / "releases" / done.release_id / "privacy.json").read_text())
+    assert statement["model"] == "local"
+    shown = pldp("show", done.release_id, "--home", tmp_path / "home").out
+    for text in (shown, (tmp_path / "home" / "pages" / f"{done.release_id}.html").read_text()):
+        assert "local differential privacy" in text or "Model     local; " in text
+        assert "as far as its code is trusted" in " ".join(text.split())
+        assert "trusted operator" not in text
 
 
 @pytest.mark.usefixtures("server")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from pldp.flows.collector_protocol import HEAD_BYTES
 from pldp.tasks.collector.closing import close_slot
 from pldp.tasks.collector.store import Message, Outcome, Store, database, token_hash
 from tests.flows.collected import as_kept
-from tests.flows.conftest import Pldp
+from tests.flows.conftest import PATIENCE, Pldp
 from tests.people import mode, write_spec
 from tests.tasks.collector.pages import commits, offsets
 
@@ -67,13 +68,13 @@ class Service:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "pldp.flows.cli", *arguments], cwd=self.folder, stdout=log, stderr=log
         )
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            try:
+            with suppress(httpx.TransportError):
                 if httpx.get(f"{self.url}/health").status_code == 200:
                     return
-            except httpx.TransportError:
-                time.sleep(0.05)
+            time.sleep(0.05)
+        self.stop(signal.SIGKILL)
         raise AssertionError((self.folder / "log").read_text())
 
     @property

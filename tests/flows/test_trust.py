@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
+<<<<<<< HEAD
 from pldp.questions.statement import privacy_statement
+=======
+import pldp
+from pldp.privacy.statement import privacy_statement
+>>>>>>> a6e8370 (Where the model is said to be local, plan and show say how far a served page is)
 from pldp.tasks.specfile import load_spec
 from tests.flows.conftest import ROOT, Finished, Pldp
 from tests.items import world as films
@@ -70,7 +75,11 @@ def test_clients_drew_the_noise(make: Any, tmp_path: Path, pldp: Pldp) -> None:
     assert statement["guarantee"] == "local differential privacy, personalised by level"
     assert "whoever runs the release included" in statement["holds_towards"]
     assert not any("vault" in sentence for sentence in statement["assumptions"])
-    assert "Model: local\n" in pldp("plan", spec).out
+    assert any(
+        "A page that the collector serves is a client only as far as its" in one for one in statement["assumptions"]
+    )
+    caveat = "on a page that the collector serves, only as far as its code is trusted"
+    assert f"Model: local; {caveat}\n" in pldp("plan", spec).out
 
 
 def test_a_published_release_says_it_everywhere(finished: Finished, pldp: Pldp) -> None:
@@ -91,3 +100,5 @@ def test_what_a_stranger_reads_first() -> None:
     assert "local differential privacy" not in first.replace("is local differential privacy only where", "")
     assert OPERATED in first
     assert "local differential privacy" not in description
+    assert pldp.__doc__ is not None
+    assert "local differential privacy" not in pldp.__doc__
