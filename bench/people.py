@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,14 +33,17 @@ from bench.people_page import answer_on_page
 from bench.people_world import TABLES, Answers, Crowd, crowd, write_spec
 from pldp.client import Memory, Person, parse_plan
 from pldp.client.plan import Plan
+from pldp.flows.collecting import settled
+from pldp.tasks.reports import read_reports
+from pldp.tasks.specfile import SpecFile, load_spec
 from tests.flows.browser import CHROMIUM, browser
 from tests.flows.test_collector import Service
-from tests.pldp.client.simulation import MODULE
+from tests.pldp.client.simulation import MODULE, estimates
 
 PYTHON, NODE, PAGE, WRONG = 100_000, 2_000, 50, 20_000
 ALPHA = 1e-6
 """Chance that an honest run misses a bound, over all estimates of all clients."""
-Estimates = Mapping[str, tuple[float, float]]
+Estimates = dict[str, tuple[float, float]]
 """By table and key: the estimate and its standard error."""
 
 
@@ -111,14 +114,30 @@ def by_page(service: Service, told: Sequence[Answers]) -> None:
             answer_on_page(page, service, one)
 
 
-def estimates(home: Path, release_id: str, reports: Path) -> Estimates:
-    """Every estimate of a release, and the mean squares of reports whose noise does not move their mean."""
-    results = pldp.open(home)
-    known = {}
+def published(home: Path, release_id: str) -> Estimates:
+    """Every estimate of a release."""
+    results, known = pldp.open(home), {}
     for table, (keys, estimate, error) in TABLES.items():
         rows = results.query(f"SELECT * FROM {table} WHERE release_id = '{release_id}'")  # noqa: S608
         for row in rows.iter_rows(named=True):
             known[" ".join([table, *(str(row[key]) for key in keys)])] = row[estimate], row[error]
+    return known
+
+
+def unpublished(file: SpecFile, slot: str) -> Estimates:
+    """What a release of this slot would estimate."""
+    closed, known = settled(file, slot), Estimates()
+    assert closed is not None
+    for question in file.plan.questions:
+        files = {sheet.path: sorted((closed / sheet.path).glob("*.parquet")) for sheet in question.sheets()}
+        reports = {path: read_reports(parts[0]) for path, parts in files.items()}
+        known.update(estimates(question, reports))
+    return known
+
+
+def spreads(reports: Path) -> Estimates:
+    """Mean squares of reports whose noise does not move their mean, and so no estimate."""
+    known = {}
     for folder in sorted(reports.glob("provider=*")):
         boxes = pl.read_parquet(folder / "*.parquet")
         for name in boxes.columns[1:]:
@@ -149,15 +168,19 @@ def _world(folder: Path, groups: Sequence[Group], *, hidden: bool) -> Iterator[t
             if bodies is not None:
                 accepted = asyncio.run(send_all(service.port, list(bodies)))
                 assert accepted == len(told), f"{accepted} of {len(told)} messages were taken"
-            done = pldp.release(service.spec, folder / "home", slot=group.name)
             closed = service.inbox / "closed" / group.name
-            sides = {"client": estimates(folder / "home", done.release_id, closed)}
+            if group.honest:
+                done = pldp.release(service.spec, folder / "home", slot=group.name)
+                sides = {"client": published(folder / "home", done.release_id) | spreads(closed)}
+            else:  # gates might refuse it, which would tell less than figures
+                sides = {"client": unpublished(load_spec(service.spec), group.name) | spreads(closed)}
             assert json.loads((closed / "received.json").read_text()) == {"people": len(told), "rejected": {}}
             read = folder / group.name
             read.mkdir()
             group.crowd.write(read)
             own = pldp.release(write_spec(read, hidden=hidden, inbox=False), read / "home")
-            sides["pipeline"] = estimates(read / "home", own.release_id, read / "home" / "reports" / own.release_id)
+            reports = read / "home" / "reports" / own.release_id
+            sides["pipeline"] = published(read / "home", own.release_id) | spreads(reports)
             known = group.crowd.truth()
             sides["truth"] = {key: (known[key], 0.0) for key in sides["client"] if key in known}
             yield group, sides
@@ -186,9 +209,9 @@ def main(arguments: Sequence[str] = ()) -> bool:
             folder.mkdir()
             for group, sides in _world(folder, groups, hidden=hidden):
                 compared.append((group, hidden, sides))
-                print(
-                    f"{group.name}, {'hidden' if hidden else 'public'}: {time.perf_counter() - began:.0f} s", flush=True
-                )
+                taken = time.perf_counter() - began
+                near = {other: apart(sides["client"], sides[other]) for other in ("pipeline", "truth")}
+                print(f"{group.name}, {folder.name}, {taken:.0f} s: {near}", flush=True)
     number = sum(len(sides["client"]) + len(sides["truth"]) for group, _, sides in compared if group.honest)
     bound = float(norm.isf(ALPHA / 2 / number))
     for group, hidden, sides in compared:

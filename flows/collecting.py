@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,7 @@ from pldp.client.plan import Plan, read_plan
 from pldp.client.questions import Refused
 from pldp.errors import Outcome, SourceError
 from pldp.flows.collector import Collector, application
-from pldp.flows.collector_protocol import GuardedProtocol
+from pldp.flows.collector_protocol import CONNECTIONS, GuardedProtocol
 from pldp.flows.collector_writer import Limits
 from pldp.tasks.collector.closing import close_slot
 from pldp.tasks.collector.store import Store, database, opened, token_hash
@@ -24,9 +25,8 @@ from pldp.tasks.inbox import printable
 from pldp.tasks.specfile import SpecFile, resolve
 
 PLAN = "plan.signed"
-_CONNECTIONS = 2000
-
-
+_FILES = 100
+"""That the collector may have open beside its connections."""
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
@@ -64,6 +64,7 @@ def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -
             file=printable(folder),
             remedy="Name another folder.",
         )
+    _make_room()
     app = application(Collector(folder, plan, envelope, limits))
     uvicorn.run(
         app,
@@ -75,10 +76,18 @@ def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -
         log_level="error",
         server_header=False,
         date_header=False,
-        limit_concurrency=_CONNECTIONS,
+        limit_concurrency=CONNECTIONS,
         timeout_keep_alive=5,
         proxy_headers=False,
     )
+
+
+def _make_room() -> None:
+    """As many files as connections may need: whoever opens them all must not keep the inbox from being opened."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS + _FILES if hard == resource.RLIM_INFINITY else min(CONNECTIONS + _FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def make_tokens(folder: Path, number: int) -> list[str]:

@@ -129,7 +129,7 @@ def application(collector: Collector) -> Starlette:
         watching.cancel()
         collector.writer.close()
 
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/reports", collector.receive, methods=["POST"]),
             Route("/plan", collector.hand_out),
@@ -140,3 +140,5 @@ def application(collector: Collector) -> Starlette:
         exception_handlers={Exception: _failed},
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False  # it would redirect to whatever host a request names
+    return app

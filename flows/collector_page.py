@@ -39,7 +39,7 @@ def page_routes() -> list[Route]:
     contents = {path: ((folder / name).read_bytes(), kind) for path, (name, kind) in _FILES.items()}
 
     async def serve(request: Request) -> Response:
-        content, kind = contents[request.url.path]
+        content, kind = contents[request.scope["path"]]
         return Response(content, media_type=kind, headers=_HEADERS)
 
     async def no_icon(request: Request) -> Response:

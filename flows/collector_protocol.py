@@ -11,6 +11,10 @@ HEAD_SECONDS = 10.0
 """That the head of a request may take to arrive."""
 HEAD_BYTES = 1 << 14
 """Of a request's line and headers."""
+REQUEST_BYTES = 1 << 20
+"""Of all of a request: a body in small chunks takes several times its bytes, and trailers are kept like headers."""
+CONNECTIONS = 2000
+"""At a time."""
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -20,12 +24,20 @@ class GuardedProtocol(HttpToolsProtocol):
     _overdue: asyncio.TimerHandle | None = None
     _in_head = True
     _head = 0
+    _request = 0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            transport.abort()
+            return
         self._overdue = self.loop.call_later(HEAD_SECONDS, transport.close)
 
     def data_received(self, data: bytes) -> None:
+        self._request += len(data)
+        if self._request > REQUEST_BYTES:
+            self.transport.close()
+            return
         if self._in_head:
             room = HEAD_BYTES - self._head
             self._head += len(data)
@@ -40,6 +52,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().data_received(data)
 
     def on_message_begin(self) -> None:
+        self._request = 0
         self._settle()
         self._overdue = self.loop.call_later(HEAD_SECONDS, self.transport.close)
         super().on_message_begin()

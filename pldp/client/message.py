@@ -48,7 +48,7 @@ class Rejected:
 
 
 REASONS = {
-    "format": "it is no JSON object with exactly the keys of a message",
+    "format": "it is no JSON object in UTF-8 with exactly the keys of a message, each once",
     "version": "its version is unknown",
     "plan": "it answers another plan",
     "id": "its id is not 32 hex digits",
@@ -64,6 +64,17 @@ REASONS = {
 
 class _Unfit(Exception):
     pass
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key that stands twice is refused: readers before and after us might take another one of the two."""
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        raise ValueError("a key stands twice")
+    return mapping
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def write_message(plan: Plan, id_: str, reports: Mapping[str, Any], token: str | None = None) -> bytes:
@@ -82,13 +93,13 @@ def check_message(plan: Plan, body: bytes) -> Accepted | Rejected:
 
 def _checked(plan: Plan, body: bytes) -> Accepted:
     try:
-        message = json.loads(body)
+        message = _JSON.decode(body.decode())
     except (ValueError, RecursionError):
         raise _Unfit("format") from None
     if not isinstance(message, dict) or not {"version", "plan", "id", "reports"} <= message.keys() <= _KEYS:
         raise _Unfit("format")
     id_, token, reports = message["id"], message.get("token"), message["reports"]
-    if message["version"] != VERSION or isinstance(message["version"], bool):
+    if type(message["version"]) is not int or message["version"] != VERSION:
         raise _Unfit("version")
     if message["plan"] != plan.sha256:
         raise _Unfit("plan")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -21,7 +22,7 @@ import pytest
 
 from pldp.client import Memory, Person, read_plan
 from pldp.client.plan import Plan
-from pldp.flows.collector_protocol import HEAD_BYTES
+from pldp.flows.collector_protocol import CONNECTIONS, HEAD_BYTES
 from pldp.tasks.collector.closing import close_slot
 from pldp.tasks.collector.store import Message, Outcome, Store, database, token_hash
 from tests.flows.collected import as_kept
@@ -226,8 +227,41 @@ def test_a_head_beyond_its_room_is_refused_and_who_drips_on_is_hung_up_on(servic
         while part := one.recv(1000):
             answered += part
         assert answered.startswith(b"HTTP/1.1 413 ")
+    with socket.create_connection(("127.0.0.1", service.port), 20) as one:
+        one.sendall(b"POST /reports HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n")
+        with pytest.raises(OSError, match=r"reset|pipe"):  # noqa: PT012  # trailers, which are kept like headers
+            for _ in range(64):
+                one.sendall((b"X: " + b"y" * 8000 + b"\r\n") * 100)
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "x"}
     assert httpx.get(f"{service.url}/health", headers=upgrade).status_code == 200
+    assert (service.folder / "log").read_bytes() == b""
+
+
+def test_no_host_leads_elsewhere_and_no_crowd_of_connections_keeps_others_out(service: Service) -> None:
+    for path, host, code in (("/plan/", "evil", 404), ("/page.css", "x/y", 200), ("/../plan", "x", 404)):
+        with socket.create_connection(("127.0.0.1", service.port), 20) as one:
+            one.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            answered = one.recv(4000)
+            assert answered.startswith(f"HTTP/1.1 {code} ".encode())
+            assert b"location:" not in answered
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4000), hard))
+    crowd = [socket.create_connection(("127.0.0.1", service.port), 20) for _ in range(CONNECTIONS + 5)]
+    try:
+        crowd[-1].settimeout(5)
+        with suppress(ConnectionResetError):
+            assert crowd[-1].recv(1) == b"", "it is hung up on at once, not after ten seconds"
+    finally:
+        for one in crowd:
+            one.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        with suppress(httpx.TransportError):
+            if httpx.post(f"{service.url}/reports", content=service.message()).status_code == 202:
+                break
+    else:
+        raise AssertionError("nobody is let in any more")
     assert (service.folder / "log").read_bytes() == b""
 
 

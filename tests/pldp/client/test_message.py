@@ -63,6 +63,7 @@ BAD: dict[str, tuple[str, Any]] = {
     "another key": ("format", lambda m: m | {"who": "me"}),
     "a key less": ("format", lambda m: {key: m[key] for key in m if key != "id"}),
     "version": ("version", lambda m: m | {"version": 2}),
+    "version as a double": ("version", lambda m: m | {"version": 1.0}),
     "version as a truth value": ("version", lambda m: m | {"version": True}),
     "plan": ("plan", lambda m: m | {"plan": "0" * 64}),
     "id": ("id", lambda m: m | {"id": "A" * 32}),
@@ -105,6 +106,24 @@ def test_what_breaks_the_format_is_rejected_with_its_reason(case: str) -> None:
 @pytest.mark.parametrize("body", [b"", b"\xff", b"{", b"[" * 100_000, b"null", b"1e999", b'{"version": NaN}'])
 def test_no_bytes_make_it_raise(body: bytes) -> None:
     assert check_message(collection(histograms()), body) == Rejected("format")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+def test_a_message_is_written_in_one_encoding(encoding: str) -> None:
+    plan = collection(histograms(mechanism="krr"))
+    text = json.dumps(message(plan, PEOPLE, "low"))
+    assert isinstance(check_message(plan, text.encode()), Accepted)
+    assert check_message(plan, text.encode(encoding)) == Rejected("format")
+
+
+@pytest.mark.parametrize("key", ["id", "plan", "reports", "choice", "meal"])
+def test_a_key_that_stands_twice_is_refused(key: str) -> None:
+    """Whoever reads it before us, a proxy that asks for tokens say, might take the first of the two."""
+    plan = collection(histograms(mechanism="krr"))
+    body = json.dumps(message(plan, PEOPLE, "low")).encode()
+    assert check_message(plan, body.replace(f'"{key}":'.encode(), f'"{key}": 0, "{key}":'.encode(), 1)) == Rejected(
+        "format"
+    )
 
 
 @pytest.mark.parametrize(
