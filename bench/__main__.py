@@ -2,6 +2,7 @@
 
 `python -m bench scale --users N…` and `runners --users N` run a part of them, and so does
 `python -m bench coverage [--quick] [--seconds N] [--fresh] [--write] [--only PART…]`.
+`python -m bench people [--people PYTHON NODE PAGE WRONG]` takes fewer people of each client.
 `python -m bench fuzz [--cases N] [--seed N]` stands apart: it looks for crashes, and takes as long as it is told to.
 `python -m bench performance` writes docs/performance.md from the last results, as a run of all does at its end.
 """
@@ -33,11 +34,12 @@ NAMES = (
     "coverage",
     "clients",
     "collector",
+    "people",
 )
 
 
 def main(names: list[str]) -> int:
-    if names[:1] in (["fuzz"], ["performance"], ["coverage"]):
+    if names[:1] in (["fuzz"], ["performance"], ["coverage"], ["people"]):
         return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1
     if names[:1] in (["scale"], ["runners"]) and names[1:2] == ["--users"]:
         return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1

@@ -225,12 +225,30 @@ function lawDraw(law, dice) {
 
 // --------------------------------------------------------------------------------------------------------- channels
 
-const wholes = (numbers) => numbers.map(BigInt);
+// No plan makes a client draw for ever, or fill its memory: what it writes lies within bounds.
+const LONGEST = 1 << 26; // bytes of a signed plan
+const LARGEST = 1n << 22n; // values of a domain, or places of a list: a draw may look at each of them
+const BOUNDS = { domain_size: [1n, LARGEST], size: [0n, LARGEST], buckets: [1n, 1n << 15n], bits: [1n, 31n],
+  window: [1n, 1n << 32n], weight: [1n, SCALE], length: [1n, 1n << 50n] };
+
+/** The whole number of a decimal string. */
+function whole(written, least = 0n, most = SCALE) {
+  if (typeof written !== "string" || !/^(?:0|[1-9][0-9]{0,19})$/.test(written)) throw new Error("no whole number");
+  const number = BigInt(written);
+  if (number < least || number > most) throw new Error("beyond its bounds");
+  return number;
+}
+
+const wholes = (numbers) => numbers.map((number) => whole(number));
+
+function requireRational(written) {
+  if (typeof written !== "string" || !/^[1-9][0-9]{0,199}(?:\/[1-9][0-9]{0,199})?$/.test(written)) throw new Error("no rational");
+}
 
 /** A mechanism with its whole numbers, from its part of the plan, in which they are decimal strings. */
 function parameters(known, { mechanism, ...written }) {
   if (!Object.hasOwn(known, mechanism)) throw new Refused("the plan names a mechanism that this client does not know");
-  const numbers = Object.fromEntries(Object.entries(written).map(([name, number]) => [name, BigInt(number)]));
+  const numbers = Object.fromEntries(Object.entries(written).map(([name, number]) => [name, whole(number, ...(BOUNDS[name] ?? []))]));
   return { mechanism, ...numbers };
 }
 
@@ -266,11 +284,11 @@ const CHANNELS = {
   },
   numbers: {
     read: (part, question) => ({
-      sampled: Number(part.sampled),
-      units: BigInt(part.units),
+      sampled: Number(whole(part.sampled, 1n, BigInt(Math.min(...part.classes.map((one) => one.channels.length))))),
+      units: whole(part.units),
       weighted: question.importance === "weights",
       classes: part.classes.map((one) => ({
-        units: BigInt(one.units),
+        units: whole(one.units),
         channels: one.channels.map((each) => parameters(MECHANISMS, each)),
       })),
     }),
@@ -296,7 +314,12 @@ const CHANNELS = {
     },
   },
   value: {
-    read: (part) => ({ redraw: wholes(part.redraw), mass: wholes(part.mass) }),
+    read(part) {
+      const mass = wholes(part.mass);
+      const total = mass.reduce((sum, one) => sum + one, 0n);
+      if (total < 1n || total > SCALE) throw new Error("masses must sum to 1 to 2^64");
+      return { redraw: wholes(part.redraw), mass };
+    },
     rows(channel, [value], dice) {
       if (!dice.coin(channel.redraw[value])) return [[BigInt(value)]];
       let landed = dice.below(channel.mass.reduce((sum, mass) => sum + mass));
@@ -305,8 +328,8 @@ const CHANNELS = {
   },
   sampled: {
     read: (part, question) => ({
-      nValues: Number(part.n_values),
-      length: Number(part.length),
+      nValues: Number(whole(part.n_values, 1n, LARGEST)),
+      length: Number(whole(part.length, 1n, LARGEST)),
       protocol: parameters(PROTOCOLS, part.protocol),
       candidates: question.candidates,
     }),
@@ -322,8 +345,11 @@ const CHANNELS = {
   },
   totals: {
     read(part, question) {
-      const laws = question.laws.map((law) => ({ digits: wholes(law.digits), tail: BigInt(law.tail) }));
-      return { profile: BigInt(part.profile), laws: part.laws.map((row) => row.map((i) => laws[Number(i)])) };
+      const laws = question.laws.map((law) => ({ digits: wholes(law.digits), tail: whole(law.tail, 0n, HALF) }));
+      if (laws.some((law) => law.digits.length > 64)) throw new Error("noise of more digits than a total has");
+      const last = BigInt(laws.length) - 1n;
+      const chosen = part.laws.map((row) => row.map((i) => laws[Number(whole(i, 0n, last))]));
+      return { profile: whole(part.profile), laws: chosen };
     },
     rows: (channel, totals, dice) =>
       channel.laws.map((laws) => [
@@ -350,7 +376,7 @@ const sha256 = async (bytes) => hex(await globalThis.crypto.subtle.digest("SHA-2
  * `fingerprint` is that of the operator's key, which a person has by another road than the plan itself.
  */
 export async function readPlan(envelope, fingerprint, now = new Date()) {
-  const end = envelope.indexOf(10);
+  const end = envelope.length > LONGEST ? -1 : envelope.indexOf(10);
   const line = new TextDecoder("latin1").decode(envelope.subarray(0, end < 0 ? 0 : end));
   const header = /^pldp-plan (\d{1,9}) ed25519 ([0-9a-f]{64}) ([0-9a-f]{128})$/.exec(line);
   if (!header) throw new Refused("this is no signed collection plan. Fetch it again");
@@ -398,6 +424,8 @@ function readQuestion(part, attributes) {
   );
   const asked = part.attributes.map((name) => attributes.get(name));
   if (asked.some((one) => !one)) throw new Error("an attribute is missing");
+  [...choices.values()].forEach((choice) => requireRational(choice.epsilon));
+  asked.forEach((one) => one.grid === undefined || requireRational(one.grid));
   return {
     name: part.name,
     kind: part.kind,

@@ -158,6 +158,20 @@ test("what is no answer is refused before anything is drawn", async () => {
   await assert.rejects(person.answer({ meal: "soup" }, { age: "high" }), Refused);
 });
 
+for (const { why, case: name, at, with: put } of JSON.parse(readFileSync(new URL("../bombs.json", import.meta.url), "utf8"))) {
+  test(`refused, as it would wear a client out: ${why}`, async () => {
+    const document = JSON.parse(vectors.cases.find((one) => one.name === name).plan);
+    at.slice(0, -1).reduce((part, step) => part[step], document)[at.at(-1)] = put;
+    await assert.rejects(parsePlan(bytes(JSON.stringify(document))), Refused);
+  });
+}
+
+test("a plan without end is not even looked at", async () => {
+  const long = new Uint8Array((1 << 26) + 1);
+  long.set(bytes(envelope));
+  await assert.rejects(readPlan(long, fingerprint, NOW), /no signed collection plan/);
+});
+
 test("an unknown mechanism, format or version is refused", async () => {
   const text = JSON.stringify(plan.document);
   for (const bad of [text.replace('"krr"', '"none"'), text.replace('"version":1', '"version":2'), "{}", "", "\xff"]) {

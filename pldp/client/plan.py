@@ -21,6 +21,7 @@ from typing import Any
 
 from pldp.client.ed25519 import verify
 from pldp.client.questions import Attribute, Question, Refused, read_attribute, read_question
+from pldp.client.written import LONGEST
 
 VERSION = 1
 FORMAT = "pldp collection plan"
@@ -56,7 +57,7 @@ def read_plan(envelope: bytes, fingerprint: str, now: datetime | None = None) ->
 
     `fingerprint` is that of the operator's key, which a person has by another road than the plan itself.
     """
-    header = _ENVELOPE.match(envelope)
+    header = _ENVELOPE.match(envelope) if len(envelope) <= LONGEST else None
     if header is None:
         raise Refused("this is no signed collection plan. Fetch it again")
     version, key, signature = int(header[1]), bytes.fromhex(header[2].decode()), bytes.fromhex(header[3].decode())
@@ -84,7 +85,7 @@ def parse_plan(body: bytes, fingerprint: str = "") -> Plan:
         questions = {one["name"]: read_question(one, attributes) for one in document["questions"]}
         expires = datetime.strptime(document["expires"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         name, period = str(document["name"]), str(document["period"])
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError):
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError, RecursionError):
         raise Refused("the plan does not say what a client needs to draw by. Ask the operator for another") from None
     sha256 = hashlib.sha256(body).hexdigest()
     return Plan(sha256, fingerprint, name, period, expires, attributes, questions, document)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from pldp.client.channels import Channel, Hidden, Histogram, NumberClass, Numbers
+from pldp.client.dice import SCALE
 from pldp.client.holdings import Bits, Law, OneValue, Sampled, Totals
 from pldp.client.numeric import MECHANISMS, Mechanism, encode
 from pldp.client.protocols import KRR, PROTOCOLS, Protocol
+from pldp.client.written import LARGEST, LARGEST_TAIL, MOST_DIGITS, parameters, rational, whole, wholes
 
 LARGEST_TOTAL = 1 << 33
 """Grid units of a total, up or down: larger ones count as this."""
@@ -159,7 +161,7 @@ def read_attribute(part: Mapping[str, Any]) -> Attribute:
         label=part.get("label", part["name"]),
         labels=part.get("labels"),
         size=len(values),
-        grid=Fraction(part.get("grid", 1)),
+        grid=rational(part.get("grid", "1")),
     )
 
 
@@ -172,7 +174,7 @@ def read_question(part: Mapping[str, Any], attributes: Mapping[str, Attribute]) 
     for one in part["choices"]:
         boxes = tuple(Box(box["path"], tuple((name, kind) for name, kind in box["columns"])) for box in one["boxes"])
         channel = read_channel(one["channel"], part, levels)
-        choices[one["name"]] = Choice(one["name"], Fraction(one["epsilon"]), channel, boxes)
+        choices[one["name"]] = Choice(one["name"], rational(one["epsilon"]), channel, boxes)
         if len(boxes) not in (1, channel.shape[0]):
             raise ValueError("rows and boxes do not match")
     return Question(
@@ -193,37 +195,40 @@ def read_channel(part: Mapping[str, Any], question: Mapping[str, Any], levels: K
     """A channel from its part of the document, in which every whole number is a decimal string."""
     match part["mechanism"]:
         case "numbers":
-            classes = (
-                NumberClass(int(one["units"]), tuple(_mechanism(each) for each in one["channels"]))
+            classes = tuple(
+                NumberClass(whole(one["units"]), tuple(_mechanism(each) for each in one["channels"]))
                 for one in part["classes"]
             )
-            weighted = question.get("importance") == "weights"
-            return Numbers(int(part["sampled"]), int(part["units"]), tuple(classes), weighted)
+            sampled = whole(part["sampled"], 1, min(len(one.mechanisms) for one in classes))
+            return Numbers(sampled, whole(part["units"]), classes, question.get("importance") == "weights")
         case "bits":
-            return Bits(_numbers(part["keep_zero"]), _numbers(part["keep_one"]))
+            return Bits(wholes(part["keep_zero"]), wholes(part["keep_one"]))
         case "value":
-            return OneValue(_numbers(part["redraw"]), _numbers(part["mass"]))
+            mass = wholes(part["mass"])
+            if not 1 <= sum(mass) <= SCALE:
+                raise ValueError("masses must sum to 1 to 2^64")
+            return OneValue(wholes(part["redraw"]), mass)
         case "sampled":
             candidates = question.get("candidates")
             sets = None if candidates is None else tuple(tuple(int(item) for item in one) for one in candidates)
-            return Sampled(int(part["n_values"]), int(part["length"]), _protocol(part["protocol"]), sets)
+            length = whole(part["length"], 1, LARGEST)
+            return Sampled(whole(part["n_values"], 1, LARGEST), length, _protocol(part["protocol"]), sets)
         case "totals":
-            laws = [Law(_numbers(law["digits"]), int(law["tail"])) for law in question["laws"]]
-            return Totals(int(part["profile"]), tuple(tuple(laws[i] for i in _numbers(row)) for row in part["laws"]))
+            laws = [_law(law) for law in question["laws"]]
+            return Totals(whole(part["profile"]), tuple(tuple(laws[i] for i in wholes(row)) for row in part["laws"]))
     return Histogram(_protocol(part)) if levels is None else Hidden(_protocol(part), levels)
 
 
 def _protocol(part: Mapping[str, Any]) -> Protocol:
-    return PROTOCOLS[part["mechanism"]](**_parameters(part))
+    return PROTOCOLS[part["mechanism"]](**parameters(part))
 
 
 def _mechanism(part: Mapping[str, Any]) -> Mechanism:
-    return MECHANISMS[part["mechanism"]](**_parameters(part))
+    return MECHANISMS[part["mechanism"]](**parameters(part))
 
 
-def _parameters(part: Mapping[str, Any]) -> dict[str, int]:
-    return {name: int(number) for name, number in part.items() if name != "mechanism"}
-
-
-def _numbers(part: Sequence[str]) -> tuple[int, ...]:
-    return tuple(int(number) for number in part)
+def _law(part: Mapping[str, Any]) -> Law:
+    digits = wholes(part["digits"])
+    if len(digits) > MOST_DIGITS:
+        raise ValueError("noise of more digits than a total has")
+    return Law(digits, whole(part["tail"], 0, LARGEST_TAIL))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pldp.client import Refused, parse_plan, read_plan
+from pldp.client.written import LONGEST
 from tests.pldp.client.plans import ISSUED, KEY, document, histograms, signed
 
 BODY = document(histograms(mechanism="krr"))
@@ -56,6 +59,30 @@ def test_a_fingerprint_may_be_spelled_as_people_do(spelled: str) -> None:
 def test_what_does_not_hold_is_refused(envelope: bytes, reason: str) -> None:
     with pytest.raises(Refused, match=reason):
         read_plan(envelope, OWNER, ISSUED)
+
+
+CLIENTS = Path(__file__).parents[3] / "clients"
+BOMBS = json.loads((CLIENTS / "bombs.json").read_text())
+"""Changes that would make a client draw for ever or fill its memory; the JavaScript client is held to the same."""
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb["why"])
+def test_a_plan_that_would_wear_a_client_out_is_refused(bomb: dict[str, Any]) -> None:
+    cases = json.loads((CLIENTS / "vectors.json").read_text())["cases"]
+    plan = next(one["plan"] for one in cases if one["name"] == bomb["case"])
+    assert parse_plan(plan.encode())
+    changed: Any = json.loads(plan)
+    part = changed
+    for step in bomb["at"][:-1]:
+        part = part[step]
+    part[bomb["at"][-1]] = bomb["with"]
+    with pytest.raises(Refused, match="does not say what a client needs"):
+        parse_plan(json.dumps(changed).encode())
+
+
+def test_a_plan_without_end_is_not_even_looked_at() -> None:
+    with pytest.raises(Refused, match="no signed collection plan"):
+        read_plan(signed(BODY) + b" " * LONGEST, OWNER, ISSUED)
 
 
 def test_a_plan_expires() -> None:
