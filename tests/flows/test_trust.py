@@ -9,12 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-<<<<<<< HEAD
-from pldp.questions.statement import privacy_statement
-=======
 import pldp
-from pldp.privacy.statement import privacy_statement
->>>>>>> a6e8370 (Where the model is said to be local, plan and show say how far a served page is)
+from pldp.questions.statement import privacy_statement
 from pldp.tasks.specfile import load_spec
 from tests.flows.conftest import ROOT, Finished, Pldp
 from tests.items import world as films
