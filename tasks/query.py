@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -31,9 +32,14 @@ _ALONE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": 
 
 def statement(name: str, **lists: str) -> str:
     """The text of sql/<name>.sql; `lists` fill in what SQL cannot take as a parameter: columns, in quotes."""
-    text = files("pldp.sql").joinpath(f"{name}.sql").read_text(encoding="utf-8")
     # In one pass: a column may be named like a place to fill in.
-    return re.sub(r"\{(\w+)\}", lambda place: lists.get(place[1], place[0]), text)
+    return re.sub(r"\{(\w+)\}", lambda place: lists.get(place[1], place[0]), _stored(name))
+
+
+@cache
+def _stored(name: str) -> str:
+    """Read once: publishing asks for the same two files more than a hundred times."""
+    return files("pldp.sql").joinpath(f"{name}.sql").read_text(encoding="utf-8")
 
 
 def over(relation: duckdb.DuckDBPyRelation, name: str, query: str) -> duckdb.DuckDBPyRelation:

@@ -49,10 +49,11 @@ def _definition(column: Column) -> str:
 
 def _comment(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     name = identifier(table.name)
-    connection.execute(statement("52_publish_table_comment", table=name, comment=text(f"one row per {table.grain}")))
+    comments = [statement("52_publish_table_comment", table=name, comment=text(f"one row per {table.grain}"))]
     for column in table.columns:
         place, comment = identifier(column.name), text(column.comment)
-        connection.execute(statement("53_publish_column_comment", table=name, column=place, comment=comment))
+        comments.append(statement("53_publish_column_comment", table=name, column=place, comment=comment))
+    connection.execute(";\n".join(comments))
 
 
 def insert_rows(connection: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:

@@ -285,7 +285,7 @@ class TestPlan:
             assert rows["high"]["everyone"] > rows["mid"]["everyone"] > rows["low"]["everyone"]
             assert rows["high"]["information"] < rows["mid"]["information"] < rows["low"]["information"] == 1
 
-    @pytest.mark.parametrize("target", [0.01, 0.003])
+    @pytest.mark.parametrize("target", [0.01, pytest.param(0.003, marks=pytest.mark.slow)])
     def test_a_target_error_plugged_back_gives_the_target(self, target: float, tmp_path: Path, pldp: Pldp) -> None:
         spec = write_spec(tmp_path)
         found = json.loads(pldp("plan", spec, "--target-error", target, "--json").out)["target"]

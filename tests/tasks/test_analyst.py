@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,16 +19,25 @@ from pldp.tasks.publish import publish
 from tests.people import JOBS, digests, opened, world
 from tests.pldp.groups import combine_difference, combine_group, group_interval
 from tests.tasks.conftest import Staged
+from tests.tasks.published import PASSED
 
 if TYPE_CHECKING:
     from pldp.expectations.runner import Verdict
 
 
+@pytest.fixture(scope="module")
+def published(staged: Staged, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """To copy, not to change."""
+    folder = tmp_path_factory.mktemp("published")
+    run, _ = opened(world(folder), folder / "home")
+    publish.fn(run, 4000, staged.tables, (PASSED,))
+    return folder / "home"
+
+
 @pytest.fixture
-def home(tmp_path: Path, staged: Staged, passed: tuple[Verdict, ...]) -> Path:
-    run, _ = opened(world(tmp_path), tmp_path / "home")
-    publish.fn(run, 4000, staged.tables, passed)
-    return tmp_path / "home"
+def home(published: Path, tmp_path: Path) -> Path:
+    copy: Path = shutil.copytree(published, tmp_path / "home", symlinks=True)
+    return copy
 
 
 def test_an_answer_has_columns_and_rows(home: Path) -> None:
@@ -227,6 +237,6 @@ class TestGroups:
         path = (home / "results.duckdb").resolve()
         path.chmod(0o600)
         duckdb.connect(str(path)).execute("DROP MACRO TABLE group_estimate").close()
-        run, _ = opened(tmp_path / "spec.yaml", home, slot="second")
+        run, _ = opened(world(tmp_path), home, slot="second")
         publish.fn(run, 4000, staged.tables, passed)
         assert ask_group(home, "people", "job", ["farmer"])["n_values"] == 1

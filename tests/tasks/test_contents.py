@@ -32,9 +32,16 @@ results.close()
 """
 
 
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """To copy, not to change."""
+    return publish_by_hand(tmp_path_factory.mktemp("published"), "first")[0]
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return publish_by_hand(tmp_path, "first")[0]
+def home(published: Path, tmp_path: Path) -> Path:
+    copy: Path = shutil.copytree(published, tmp_path / "home", symlinks=True)
+    return copy
 
 
 def validate(home: Path, wanted: str, monkeypatch: pytest.MonkeyPatch) -> int:
