@@ -30,6 +30,8 @@ BEYOND = {10_000_000: 8.0}
 BUSY = 85.0
 """% of all cores that perturbing keeps busy."""
 MEMORY = 250e6
+SHARED = ("ingest", "perturb", "count")
+"""Stages that workers share."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Cost:
     """Seconds from a stage's first report of progress to its last."""
     stage_cpu: dict[str, float] = field(default_factory=dict)
     """CPU seconds of the command in them."""
+    stage_workers: dict[str, float] = field(default_factory=dict)
+    """CPU seconds of worker processes in them."""
     sample: float = 0.0
     """Seconds of a release of the sample, where one was asked for."""
 
@@ -64,7 +68,17 @@ class Cost:
     @property
     def shared(self) -> float:
         """Seconds of the stages that workers share."""
-        return sum(self.stages[stage] for stage in ("ingest", "perturb", "count"))
+        return sum(self.stages[stage] for stage in SHARED)
+
+    @property
+    def commands(self) -> float:
+        """CPU seconds of the command in them."""
+        return sum(self.stage_cpu[stage] for stage in SHARED)
+
+    @property
+    def workers(self) -> float:
+        """CPU seconds of all workers in them."""
+        return sum(self.stage_workers[stage] for stage in SHARED)
 
     @property
     def busy(self) -> float:

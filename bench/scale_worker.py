@@ -13,6 +13,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -22,6 +23,8 @@ import psutil
 from bench.stages import Stages
 
 INTERVAL = 0.05
+LISTING = 20
+"""Samples between two looks for new workers, which read the whole table of processes."""
 Ran = defaultdict[str, list[tuple[float, float]]]
 """When a stage's function began and ended, by its name."""
 
@@ -35,6 +38,7 @@ class Watch:
         self.worker_peak = 0
         self.began = self._seconds(self.me)
         self.workers: dict[int, float] = {}
+        self.known: list[psutil.Process] = []
         self.stop = threading.Event()
         self.thread = threading.Thread(target=self._sample, daemon=True)
         self.thread.start()
@@ -44,21 +48,34 @@ class Watch:
         return float(times.user + times.system)
 
     def _sample(self) -> None:
-        while not self.stop.wait(INTERVAL):
+        for sample in itertools.count():
+            if self.stop.wait(INTERVAL):
+                return
             self.peak = max(self.peak, self.me.memory_info().rss)
-            for worker in self.me.children(recursive=True):
-                try:
-                    if any("spawn_main" in word for word in worker.cmdline()):
-                        self.worker_peak = max(self.worker_peak, worker.memory_info().rss)
-                        self.workers[worker.pid] = self._seconds(worker)
-                except psutil.Error:
-                    continue  # it has just ended
+            if sample % LISTING == 0:
+                self.known = [child for child in self.me.children(recursive=True) if _is_worker(child)]
+            self.worker_seconds()
+
+    def worker_seconds(self) -> float:
+        """CPU seconds of all workers until now, those that have ended included."""
+        for worker in self.known:
+            with suppress(psutil.Error):  # it has just ended
+                self.worker_peak = max(self.worker_peak, worker.memory_info().rss)
+                self.workers[worker.pid] = self._seconds(worker)
+        return sum(self.workers.values())
 
     def end(self) -> float:
         """CPU seconds of all together."""
         self.stop.set()
         self.thread.join()
         return self._seconds(self.me) - self.began + sum(self.workers.values())
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    try:
+        return any("spawn_main" in word for word in process.cmdline())
+    except psutil.Error:
+        return False
 
 
 def main() -> None:
@@ -90,7 +107,8 @@ def main() -> None:
     flow.release(tiny, home)  # imports every library and starts Prefect's server
     start_up = time.perf_counter() - started
     ran.clear()
-    watch, stages = Watch(), Stages()
+    watch = Watch()
+    stages = Stages(watch.worker_seconds)
     started = time.perf_counter()
     with listening(stages.listen):
         done = flow.release(spec, home, runner=runner)
@@ -110,6 +128,7 @@ def main() -> None:
         "staged": _covered(ran.values()),
         "stages": stages.seconds,
         "stage_cpu": stages.cpu,
+        "stage_workers": stages.workers,
     }
     if sample is not None:
         started = time.perf_counter()

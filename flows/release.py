@@ -17,7 +17,7 @@ from pldp.errors import HomeError, Outcome, PldpError, SourceError
 from pldp.flows.orchestration import orchestrated
 from pldp.flows.pipeline import conclude, draw, threads
 from pldp.flows.progress import report, tell
-from pldp.flows.runner import running_on
+from pldp.flows.runner import running_on, starting
 from pldp.spec.runner import RunnerOptions
 from pldp.tasks.collect import ingest_source
 from pldp.tasks.collector.kept import forget_slot, released_as
@@ -73,7 +73,7 @@ def release(
             return earlier
         token = _opened.set((file, run))
         try:
-            with orchestrated(home):
+            with starting(file.spec.runner, run), orchestrated(home):
                 return release_flow(str(spec_path), str(home), slot, None if source is None else str(source), runner)
         finally:
             _opened.reset(token)

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Call = tuple[Any, ...]
 """A stage's module and name, and its arguments."""
 
+JOINING = "workers"
+"""What is reported while workers start."""
 _POLL_SECONDS = 1.0
 _BATCHES = 16
 """Task runs a level: enough to keep cores busy and show progress, few enough not to cost."""
@@ -40,19 +42,49 @@ _current: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
 
 @contextmanager
 def running_on(runner: Runner, run: Run) -> Iterator[None]:
-    """Everything that fans out in this block does so on this runner; its cluster ends with the block."""
+    """Everything that fans out in this block does so on this runner; its cluster ends with the block.
+
+    It is one that `starting` has begun, or it begins now.
+    """
+    if runner.dask is None:
+        yield
+        return
+    with ExitStack() as stack:
+        if current() is None:
+            stack.enter_context(starting(runner, run))
+        cluster = _cluster()
+        try:
+            report(JOINING, 0)
+            join_workers()
+            report(JOINING, 1)
+            with sharing(_hand_over):
+                yield
+        finally:
+            cluster.close()
+
+
+@contextmanager
+def starting(runner: Runner, run: Run) -> Iterator[None]:
+    """Begin the runner's cluster, if it has one, for whatever runs on it in this block; it has ended with the block."""
     if runner.dask is None:
         yield
         return
     cluster = Cluster(runner, run)
     token = _current.set(cluster)
     try:
-        with _stoppable(), sharing(_hand_over):
+        with _stoppable():
             cluster.begin()
             yield
     finally:
         _current.reset(token)
-        cluster.close()
+        if not cluster.ended:
+            cluster.close()
+
+
+@stage()
+def join_workers() -> None:
+    """Wait until workers are there, and see that they fit: a stage of its own, for it is no work on data."""
+    _cluster().join()
 
 
 @contextmanager
@@ -77,6 +109,13 @@ def current() -> Cluster | None:
     return _current.get()
 
 
+def _cluster() -> Cluster:
+    cluster = current()
+    if cluster is None:
+        raise ValueError("there is no cluster to hand over to")
+    return cluster
+
+
 def batches_of(partitions: int) -> list[Sequence[int]]:
     """Partitions for one call of a stage each."""
     cluster = current()
@@ -89,18 +128,17 @@ def batches_of(partitions: int) -> list[Sequence[int]]:
 def hand_over(name: str, calls: Sequence[Call]) -> list[Any]:
     """One task run hands all calls to the cluster and waits: a task run of Prefect's on Dask costs 100 ms a call.
 
-    The client is a temporary one: whatever ends this, its calls end with it.
+    Whatever ends this, its calls end with it. All stages have one client: a new one takes longer than 16 calls.
     """
     from distributed import CancelledError, KilledWorker
     from distributed.comm import CommClosedError
-    from prefect_dask import get_dask_client
 
-    cluster = current()
-    if cluster is None:
-        raise ValueError("there is no cluster to hand over to")
+    cluster = _cluster()
+    client = cluster.join()
+    futures: list[Future] = []
     try:
-        with get_dask_client(timeout=clusters.CONNECT_SECONDS, security=cluster.join().security) as client:
-            return _results(client, [client.submit(call, *each, pure=False) for each in calls], name)
+        futures += [client.submit(call, *each, pure=False) for each in calls]
+        return _results(client, futures, name)
     except PldpError:
         raise
     except KilledWorker:
@@ -109,6 +147,10 @@ def hand_over(name: str, calls: Sequence[Call]) -> list[Any]:
         why = f"{cluster.place} was lost"
     except Exception as error:
         why = type(error).__name__
+    finally:
+        if any(not future.done() for future in futures):
+            with suppress(Exception):  # of a scheduler that is lost; they ended with it
+                client.cancel(futures)
     raise stage_failed(name, why)
 
 

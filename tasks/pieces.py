@@ -22,6 +22,7 @@ from duckdb import Expression
 from duckdb import FunctionExpression as Function
 from numpy.typing import NDArray
 
+from pldp.tasks.cores import cores
 from pldp.tasks.run import Run
 
 SORT_KEY, TWIN, COUNTED, WEIGHT = "sort_key", "twin", "counted_", "weight_"
@@ -116,7 +117,8 @@ def deal_rows(folder: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
     """Append every row of a user to the piece of its bucket; `batches` have the columns of `schema`, the key first.
 
     A cell without a position counts as the first: the source is going to be refused. One batch is dealt while the next
-    is read. Nothing else is needed than a folder and rows: any process may deal a part of a source.
+    is read, where there is a core for it. Nothing else is needed than a folder and rows: any process may deal a part of
+    a source.
     """
     folder.mkdir(mode=0o700, parents=True)
     counted = [name for name in schema.names if name.startswith(COUNTED)]
@@ -126,7 +128,7 @@ def deal_rows(folder: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
     seen = np.zeros((len(counted), REASONS), dtype=np.int64)
     with ExitStack() as stack:
         files = [stack.enter_context((folder / str(bucket)).open("wb")) for bucket in range(buckets)]
-        pool = stack.enter_context(ThreadPoolExecutor(1))
+        pool = stack.enter_context(ThreadPoolExecutor(1)) if cores() > 1 else None
         dealing: Future[None] | None = None
         for batch in batches:
             keys = batch.column(SORT_KEY)
@@ -135,6 +137,9 @@ def deal_rows(folder: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
             unplaced = unplaced or any(column.null_count for column in named.columns)
             for counts, name in zip(seen, counted, strict=True):
                 counts += np.bincount(named.column(name), minlength=REASONS)
+            if pool is None:
+                _deal(named, records, files)
+                continue
             if dealing is not None:
                 dealing.result()
             dealing = pool.submit(_deal, named, records, files)

@@ -17,6 +17,7 @@ from pathlib import Path
 import duckdb
 
 from pldp.errors import HomeError, Outcome
+from pldp.tasks.cores import cores
 
 MEMORY, MEMORY_A_COLUMN = 64, 2
 """Megabytes a connection may hold before it spills beside its database: by columns, never by users."""
@@ -77,7 +78,7 @@ def connect(path: Path, *, read_only: bool = False, columns: int = 0) -> Iterato
         config={
             "memory_limit": f"{MEMORY + MEMORY_A_COLUMN * columns}MB",
             "temp_directory": str(path.parent / "spill"),
-            "threads": "2",
+            "threads": str(cores()),
             **_ALONE,
         },
     )
@@ -99,7 +100,7 @@ def connect_scratch(folder: Path, columns: int, *, ordered: bool = True) -> Iter
         config={
             "memory_limit": f"{MEMORY_READ + MEMORY_A_COLUMN * columns}MB",
             "temp_directory": str(folder / "spill"),
-            "threads": "2",
+            "threads": str(cores()),
             "preserve_insertion_order": str(ordered).lower(),
             **_ALONE,
         },
@@ -115,7 +116,8 @@ def connect_scratch(folder: Path, columns: int, *, ordered: bool = True) -> Iter
 @contextmanager
 def connect_memory() -> Iterator[duckdb.DuckDBPyConnection]:
     """A database that leaves nothing on any disk, for files that fit."""
-    connection = duckdb.connect(":memory:", config={"temp_directory": "", **_ALONE})
+    threads = {"threads": "1"} if cores() == 1 else {}
+    connection = duckdb.connect(":memory:", config={"temp_directory": "", **threads, **_ALONE})
     try:
         yield connection
     finally:

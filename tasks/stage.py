@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 import duckdb
 
 from pldp.errors import Outcome, PldpError, StageFailed
+from pldp.tasks.cores import one_core
 from pldp.tasks.query import FULL, says_full
 
 if TYPE_CHECKING:
@@ -125,6 +126,8 @@ def spread(name: str, calls: Calls) -> list[Any]:
 
 
 def call(module: str, name: str, *args: Any) -> Any:
-    """Run a stage by its name in a worker: its function alone, no orchestration. What it writes is the operator's."""
+    """Run a stage by its name in a worker: its function alone, on one core, without orchestration. What it writes is
+    the operator's."""
     os.umask(0o077)
-    return getattr(import_module(module), name).fn(*args)
+    with one_core():
+        return getattr(import_module(module), name).fn(*args)

@@ -15,7 +15,7 @@ def test_stages_last_from_their_first_report_to_their_last(monkeypatch: pytest.M
     monkeypatch.setattr(time, "perf_counter", lambda: clock["wall"])
     monkeypatch.setattr(time, "process_time", lambda: clock["cpu"])
     monkeypatch.setattr(time, "time", lambda: 1000 + clock["wall"])
-    stages = Stages()
+    stages = Stages(lambda: 3 * clock["wall"])
     for wall, cpu, stage, done in (
         (1, 0, WAITING, 0),
         (3, 0, WAITING, 1),
@@ -32,7 +32,9 @@ def test_stages_last_from_their_first_report_to_their_last(monkeypatch: pytest.M
     assert stages.first == 1001
     assert stages.seconds == {WAITING: 2, "ingest": 4, "perturb": 2, "count": 1}
     assert stages.work == 7
-    cost = Cost(12.0, 1.0, 0, 0, 0, stages=stages.seconds, stage_cpu=stages.cpu)
+    cost = Cost(12.0, 1.0, 0, 0, 0, stages=stages.seconds, stage_cpu=stages.cpu, stage_workers=stages.workers)
     assert cost.shared == 7
+    assert cost.commands == 5
+    assert cost.workers == 21
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert cost.busy == 75

@@ -101,6 +101,7 @@ def test_a_local_cluster_starts_publishes_and_leaves_nothing(tmp_path: Path, mon
         folder = own.run.vault.with_name("workers")
         seen["modes"] = {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in [folder, *folder.rglob("*")]}
         seen["found"] = find([MARK], files_under(folder))
+        seen["threads"] = own.join().run(pl.thread_pool_size)
         close(own)
 
     monkeypatch.setattr(Cluster, "close", look)
@@ -111,6 +112,7 @@ def test_a_local_cluster_starts_publishes_and_leaves_nothing(tmp_path: Path, mon
     assert seen["listening"] <= {"127.0.0.1"}
     assert seen["modes"] == {0}
     assert seen["found"] == []
+    assert list(seen["threads"].values()) == [1, 1]
     _, alive = psutil.wait_procs(seen["workers"], timeout=PATIENCE)
     assert alive == []
     assert [path.name for path in (home / "vault").iterdir()] == ["key"]
@@ -197,6 +199,15 @@ def test_a_scheduler_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Mo
         HomeError, match=r"at tcp://127\.0\.0\.1:1 does not answer .*run the same command again to resume"
     ):
         release(world(tmp_path), tmp_path / "home", runner={"dask": "tcp://127.0.0.1:1"})
+
+
+def test_a_cluster_that_ended_before_it_began_does_not_start(tmp_path: Path) -> None:
+    """What begins it runs beside whatever fails meanwhile; nobody would stop its workers."""
+    run, _ = opened(world(tmp_path), tmp_path / "home")
+    ended = Cluster(Runner(dask="local", workers=1), run)
+    ended.close()
+    with pytest.raises(ValueError, match="does not start again"):
+        ended.join()
 
 
 def test_workers_of_another_version_are_refused(
