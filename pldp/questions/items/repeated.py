@@ -80,13 +80,13 @@ def redealt(plan: Items, people: Partitions, deal: Deal) -> Partitions:
 
 def holders(plan: Items, people: Partitions, item: int) -> NDArray[np.bool_]:
     """Who holds an item."""
-    found = []
+    masks = []
     for columns in people([plan.field]):
         rows = transactions(columns, plan.field)
         held = np.zeros(rows.n_users, dtype=np.bool_)
         held[np.repeat(np.arange(rows.n_users), np.diff(rows.offsets))[rows.items == item]] = True
-        found.append(held)
-    return np.concatenate(found)
+        masks.append(held)
+    return np.concatenate(masks)
 
 
 def draw_again(plan: Items, people: Partitions, stream: Stream) -> ItemsResult:

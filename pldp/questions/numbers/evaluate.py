@@ -125,11 +125,11 @@ def _repeated(plan: Numbers, people: Partitions, truth: NumbersTruth, repeats: R
     first, *others = studied.dealings(keep_levels=repeats.keep_levels, gamma=repeats.dependence)
     means = study_means(studied, first, plan.recipe, repeat)
     each = min(repeat, max(LEAST_REPEATS, 2 * repeat // max(len(others), 1)))
-    found = [(first.choice, one) for one in means]
-    found += [(other.choice, one) for other in others for one in study_means(studied, other, plan.recipe, each)]
+    studies = [(first.choice, one) for one in means]
+    studies += [(other.choice, one) for other in others for one in study_means(studied, other, plan.recipe, each)]
     bounds = {question.attribute: question.bounds for question in plan.questions}
     covered = []
-    for choice, one in found:
+    for choice, one in studies:
         name = _class(bounds[one.attribute], truth.means[one.attribute])
         if one.repeats:
             covered.append(coverage_row(one.attribute, one.method, choice, name, {name: one.coverage}, one.repeats))
