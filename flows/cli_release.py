@@ -90,6 +90,12 @@ def evaluate(
     keep_levels: Annotated[
         bool, typer.Option(help="Repeat with users' own levels instead of dealing them afresh.")
     ] = False,
+    dependence: Annotated[
+        float | None,
+        typer.Option(
+            min=1, metavar="Γ", help="Also deal levels by what users hold, as far as a levels.dependence of Γ allows."
+        ),
+    ] = None,
     home: HomeOption = DEFAULT_HOME,
     source: SourceOption = None,
     as_json: JsonOption = False,
@@ -109,7 +115,9 @@ def evaluate(
             from pldp.flows.shown import show_study
 
         with shown(err):
-            done = flow.evaluate(spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, source=source)
+            done = flow.evaluate(
+                spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, dependence=dependence, source=source
+            )
     if as_json:
         print_json(done.as_json())
     else:

@@ -136,14 +136,21 @@ def evaluate(
     repeat: int | None = None,
     seed: int | None = None,
     keep_levels: bool = False,
+    dependence: float | None = None,
 ) -> Evaluated:
-    """The release's own stages with the truth beside them. It stays on the vault's side and is never published."""
+    """The release's own stages with the truth beside them. It stays on the vault's side and is never published.
+
+    Repetitions deal people's levels by chance, or with `keep_levels` not at all; with `dependence`, a Γ of at least 1,
+    also by what people hold as far as that allows, and `tables["coverage"]` shows what this does.
+    """
     folder = Path(home).absolute()
     prepared = Home(folder).prepare()
     with _spec_file(spec) as path, _source_file(prepared, path, source) as file, _settled(folder):
         from pldp.flows import evaluate as flows
 
-        return flows.evaluate(path, folder, repeat=repeat, seed=seed, keep_levels=keep_levels, source=file)
+        return flows.evaluate(
+            path, folder, repeat=repeat, seed=seed, keep_levels=keep_levels, dependence=dependence, source=file
+        )
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from prefect import flow
 
+from pldp.errors import Outcome as Happened
+from pldp.errors import RequestError
 from pldp.flows.orchestration import orchestrated
 from pldp.flows.pipeline import Outcome, conclude, draw, everybody, threads
 from pldp.flows.planned import as_frame
@@ -28,7 +31,7 @@ from pldp.tasks.leftout import remarks
 from pldp.tasks.query import connect
 from pldp.tasks.references import reference_of
 from pldp.tasks.run import Run, open_run
-from pldp.tasks.specfile import load_spec
+from pldp.tasks.specfile import SpecFile, load_spec
 from pldp.tasks.stage import guarded
 from pldp.tasks.tables import validation_rows
 from pldp.tasks.vaults import forget_vault
@@ -62,18 +65,28 @@ def evaluate(
     repeat: int | None = None,
     seed: int | None = None,
     keep_levels: bool = False,
+    dependence: float | None = None,
     source: Path | None = None,
 ) -> Evaluated:
-    load_spec(spec_path, source, evaluation=True).refuse_evaluation()
+    """`dependence` is the Γ as far as which repetitions also deal people's levels by what they hold."""
+    file = load_spec(spec_path, source, evaluation=True)
+    file.refuse_evaluation()
+    refuse_dealing(file, dependence, keep_levels=keep_levels)
     Home(home).prepare()
     source_path = None if source is None else str(source)
     with orchestrated(home):
-        return evaluate_flow(str(spec_path), str(home), repeat, seed, keep_levels, source_path)
+        return evaluate_flow(str(spec_path), str(home), repeat, seed, keep_levels, dependence, source_path)
 
 
 @flow(name="evaluate", task_runner=threads(), persist_result=False, validate_parameters=False)
 def evaluate_flow(
-    spec_path: str, home: str, repeat: int | None, seed: int | None, keep_levels: bool, source: str | None
+    spec_path: str,
+    home: str,
+    repeat: int | None,
+    seed: int | None,
+    keep_levels: bool,
+    dependence: float | None,
+    source: str | None,
 ) -> Evaluated:
     """One run of the pipeline, then whatever the kind repeats."""
     file = load_spec(Path(spec_path), None if source is None else Path(source), evaluation=True)
@@ -89,10 +102,26 @@ def evaluate_flow(
         draw(run, ingested)
         people = everybody(run, ingested)
         outcome = conclude(run, ingested, reference_of(run, file, people), people)
-        tables = _study(run, ingested, outcome, Repeats(repeat, seed, keep_levels, run.stream))
+        tables = _study(run, ingested, outcome, Repeats(repeat, seed, keep_levels, run.stream, dependence=dependence))
     _keep(run, {**tables, "validations": validation_rows(outcome.verdicts)})
     forget_vault(run, file)
     return Evaluated(run.release_id, run.folder, ingested.n_users, tables, outcome.verdicts)
+
+
+def refuse_dealing(file: SpecFile, dependence: float | None, *, keep_levels: bool) -> None:
+    """Levels that cannot be dealt by what people hold, or are asked to be kept as well."""
+    if dependence is None:
+        return
+    if not 1 <= dependence < math.inf:
+        raise RequestError(f"--dependence must be a number of at least 1 (got {dependence:g})", Happened.NOTHING_RUN)
+    if keep_levels:
+        rule = "--dependence deals people's levels anew and --keep-levels keeps them: give one of both"
+        raise RequestError(rule, Happened.NOTHING_RUN)
+    reasons = [question.not_dealt for question in file.plan.questions]
+    if all(reason is not None for reason in reasons):
+        why = "; ".join(f"{question.kind}: {question.not_dealt}" for question in file.plan.questions)
+        rule = f"--dependence would change nothing, as nobody's level can be dealt by what they hold ({why})"
+        raise RequestError(rule, Happened.NOTHING_RUN, file=file.path, remedy="Leave it out.")
 
 
 def _study(run: Run, ingested: Ingested, outcome: Outcome, repeats: Repeats) -> dict[str, pl.DataFrame]:

@@ -15,7 +15,7 @@ from duckdb import Expression
 from duckdb import FunctionExpression as Function
 
 from pldp.errors import Outcome, Problem, SourceError
-from pldp.questions.cells import NO_MISSING, Choice, Declared, Importance
+from pldp.questions.cells import NO_MISSING, Choice, Codes, Declared, Importance
 from pldp.questions.source import Cell, Field, PeopleTable
 from pldp.tasks.buckets import Bucket, Seen
 from pldp.tasks.pieces import COUNTED, KEYS, SORT_KEY, Dealt, Keys, key_columns, sort_key
@@ -143,6 +143,8 @@ class People(PeopleTable):
         return place(rule, *self._cell(i), faults=faults)
 
     def _field(self, field: Field) -> Expression:
+        if isinstance(field.rule, Codes):
+            return place(field.rule, *self._cell(field.parts[0]))
         placed = [self.placed(i) for i in field.parts]
         return placed[0] if field.rule is None else combine(field.rule, placed)
 

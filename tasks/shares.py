@@ -92,22 +92,22 @@ def _keys(run: Run) -> Path:
     return pieces_of(run) / ".keys"
 
 
-def _taken(file: SpecFile, share: Share) -> People | FileRows:
-    one = [one for table in described(file) for one in table.dealt][share.file]
+def _taken(run: Run, file: SpecFile, share: Share) -> People | FileRows:
+    one = [one for table in described(file, truth=run.evaluation) for one in table.dealt][share.file]
     return one if share.of == 1 else replace(one, file=one.file.parts(SHARES)[share.part])
 
 
 @stage()
 def count_share(run: Run, file: SpecFile, share: Share) -> int:
     """How many rows the database must find; refuses a part of which it would lose some."""
-    one = _taken(file, share)
+    one = _taken(run, file, share)
     return one.file.count_with(one.columns)
 
 
 @stage()
 def deal_share(run: Run, file: SpecFile, share: Share, layout: Layout, twins: bool) -> Read:
     """Write the pieces of a part, in one pass. What somebody left who died over it is dealt anew."""
-    one, keys = _taken(file, share), Keys(**json.loads(_keys(run).read_text()))
+    one, keys = _taken(run, file, share), Keys(**json.loads(_keys(run).read_text()))
     folder = pieces_of(run) / one.name / str(share.part)
     delete_folder(folder)
     with connect_scratch(run.vault.parent, len(one.columns), ordered=one.ordered) as scratch:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pldp.errors import Outcome
 from pldp.questions.source import HoldingsTable, SourceTable
 from pldp.questions.specs import SPECS
@@ -13,10 +15,17 @@ from pldp.tasks.sources.source import Source
 from pldp.tasks.specfile import SpecFile
 
 
-def described(file: SpecFile) -> tuple[People | Holdings, ...]:
-    """The tables that a spec reads."""
+def described(file: SpecFile, *, truth: bool = False) -> tuple[People | Holdings, ...]:
+    """The tables that a spec reads; with `truth` what only an evaluation keeps of them is there too."""
     tables = SPECS[file.spec.kind].reads(file.spec, file.plan, file.tables)
-    return tuple(_with_files(file, table, i) for i, table in enumerate(tables))
+    return tuple(_with_files(file, table if truth else _published(table), i) for i, table in enumerate(tables))
+
+
+def _published(table: SourceTable) -> SourceTable:
+    """As a release reads it."""
+    if isinstance(table, HoldingsTable):
+        return table
+    return replace(table, fields=tuple(field for field in table.fields if not field.truth))
 
 
 def _with_files(file: SpecFile, table: SourceTable, number: int) -> People | Holdings:

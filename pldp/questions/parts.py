@@ -91,10 +91,13 @@ class Repeats:
     repeat: int | None
     seed: int | None
     keep_levels: bool
+    """Whether everybody has the own level in every repetition, instead of one that is dealt afresh."""
     stream: Callable[..., Keystream]
     """By labels, as a run's."""
     progress: Callable[[], None] = lambda: None
     """Called whenever a part of the repetitions is done."""
+    dependence: float | None = None
+    """The Γ as far as which repetitions also deal levels by what people hold; None where they do not."""
     reports: Reports | None = None
     """The reports of this evaluation, every file in the order of its partition: no sheet was shuffled."""
 

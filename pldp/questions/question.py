@@ -186,6 +186,11 @@ class Question(Sending, Provable):
         """Whether estimates go over all reports again (`Reports.ask`), so that the flow itself combines them."""
         return False
 
+    @property
+    def not_dealt(self) -> str | None:
+        """For evaluations: why levels cannot be dealt by what people hold, as a sentence; None where they can."""
+        return None if len(set(self.budgets(None)["level"])) > 1 else "everybody has the same level"
+
     @abstractmethod
     def truth(self, people: Partitions, result: Any) -> Any:
         """For evaluations: what the result would be without noise. It is the `truth` of the gates' evidence."""

@@ -52,15 +52,29 @@ def _is_list(column: Any) -> bool:
     return isinstance(column, list | tuple | np.ndarray) and not (isinstance(column, np.ndarray) and column.ndim == 0)
 
 
-def coverage_row(attribute: str, method: str, name: str, rate: float, repeats: int) -> dict[str, Any]:
-    """One class of an evaluation's table `coverage` that holds a single number: a mean, or one of the quantiles."""
+def coverage_row(
+    attribute: str, method: str, choice: str, name: str, covered: Mapping[str, float], repeats: int
+) -> dict[str, Any]:
+    """One class of cells in an evaluation's table `coverage`: how often the intervals of a method held in so many
+    repetitions, by cell. `choice` says how levels were dealt."""
+    worst = min(covered, key=lambda cell: covered[cell])
+    rate = sum(covered.values()) / len(covered)
+    # Cells of one class share the dealing of people: at worst all of them go together.
     return {
         "attribute": [attribute],
         "method": method,
+        "choice": choice,
         "class": name,
-        "values": 1,
+        "values": len(covered),
         "coverage": rate,
-        "least": rate,
-        "monte_carlo_error": (max(rate * (1 - rate), 1 / repeats) / repeats) ** 0.5,
+        "monte_carlo_error": monte_carlo_error(rate, repeats),
+        "worst": worst,
+        "least": covered[worst],
+        "least_error": monte_carlo_error(covered[worst], repeats),
         "repeats": repeats,
     }
+
+
+def monte_carlo_error(rate: float, repeats: int) -> float:
+    """What chance leaves open about a rate; never quite zero, as a rate of 1 is not certain either."""
+    return float((max(rate * (1 - rate), 1 / repeats) / repeats) ** 0.5)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pldp.questions.cells import Choice, Declared, Importance, Product, Single
+from pldp.questions.cells import Choice, Codes, Declared, Importance, Product, Single
 from pldp.spec.source import Holdings, Located, Source, Table
 
 Columns = Mapping[str, NDArray[Any]]
@@ -30,12 +30,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Field:
-    """A column of the vault, made of the positions of cells (`parts`, by their place), by a product if of several."""
+    """A column of the vault, made of the positions of cells (`parts`, by their place): by a product if of several, or
+    by another rule for the same cell."""
 
     name: str
     type: str
     parts: tuple[int, ...]
-    rule: Product | None = None
+    rule: Product | Codes | None = None
+    truth: bool = False
+    """Whether it is for evaluations alone: no release's vault has it."""
 
 
 @dataclass(frozen=True, kw_only=True)

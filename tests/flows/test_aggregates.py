@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from pldp.errors import RequestError
 from pldp.flows.evaluate import evaluate
 from pldp.flows.options import out
 from pldp.flows.release import release
@@ -180,6 +181,8 @@ def test_an_evaluation(home: tuple[Path, str], pldp: Pldp, monkeypatch: pytest.M
     root, _ = home
     monkeypatch.setattr(out, "_width", 200)  # workers of a test run fix it at 80
     spec = root.parent / "spec.yaml"
+    with pytest.raises(RequestError, match="aggregates: a total adds up everybody's reports, each unbiased whoever"):
+        evaluate(spec, root, seed=1, dependence=1.3)
     done = evaluate(spec, root, seed=1)
     cells = done.tables["aggregates"]
     truth = true_totals(make_items(N_USERS))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
 import pytest
 from scipy.stats import norm
 
-from pldp.errors import HomeError, SourceError, SpecError
+from pldp.errors import HomeError, RequestError, SourceError, SpecError
 from pldp.flows.evaluate import Evaluated, evaluate
 from pldp.tasks.home import Home
 from pldp.tasks.publish import publish
@@ -127,6 +129,34 @@ def test_levels_that_tell_the_value_are_noticed(tmp_path: Path) -> None:
     bound = norm.isf(ALPHA / 2 / 6) / math.sqrt(500)
     assert found["sum"]["worst_bias"] < bound * found["sum"]["rmse"] * math.sqrt(6)
     assert found["oc+"]["worst_bias"] > 5 * bound * found["sum"]["rmse"] * math.sqrt(6)
+
+
+def test_levels_are_dealt_by_value_as_far_as_asked(tmp_path: Path, pldp: Pldp) -> None:
+    """The table of coverage has rows by how levels were dealt; the same seed gives the same evaluation."""
+    spec, home = world(tmp_path), tmp_path / "home"
+    said = pldp("evaluate", spec, "--home", home, "--repeat", 10, "--seed", 3, "--dependence", 1.3, "--json")
+    assert said.code == 0, said.err
+    coverage = json.loads(said.out)["coverage"]
+    assert {row["choice"] for row in coverage} == {"by chance", "weaker", "stricter"}
+    plain = evaluate(spec, home, repeat=10, seed=3).tables["coverage"].to_dicts()
+    assert {row["choice"] for row in plain} == {"by chance"}
+
+
+@pytest.mark.parametrize(
+    ("sections", "options", "rule"),
+    [
+        ({"levels": {"choices": {"all": 1}}}, {"dependence": 1.3}, "everybody has the same level"),
+        ({}, {"dependence": 0.5}, "must be a number of at least 1"),
+        ({}, {"dependence": float("nan")}, "must be a number of at least 1"),
+        ({}, {"dependence": 1.3, "keep_levels": True}, "give one of both"),
+    ],
+)
+def test_levels_that_cannot_be_dealt_are_refused(
+    sections: dict[str, Any], options: dict[str, Any], rule: str, tmp_path: Path
+) -> None:
+    with pytest.raises(RequestError, match=rule):
+        evaluate(world(tmp_path, **sections), tmp_path / "home", repeat=0, **options)
+    assert not (tmp_path / "home").exists()
 
 
 def test_a_missing_source_is_told_before_anything_runs(tmp_path: Path) -> None:

@@ -169,8 +169,12 @@ class Aggregates(AggregatesPlan, Question):
         """None: a total is no share, and its error follows from the budgets of providers and profiles."""
         return {}
 
+    @property
+    def not_dealt(self) -> str | None:
+        return "a total adds up everybody's reports, each unbiased whoever chose which profile"
+
     def truth(self, people: Partitions, result: AggregatesResult) -> Units:
         return true_totals(self, people)
 
     def study(self, people: Partitions, truth: Units, result: AggregatesResult, repeats: Repeats) -> dict[str, Rows]:
-        return study(self, people, truth, result, repeats.reports)
+        return study(self, people, truth, result, repeats)

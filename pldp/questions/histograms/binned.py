@@ -115,16 +115,3 @@ def _anywhere(quantile: Quantile, edges: Floats) -> Quantile:
     within = float(edges[place + 1] - edges[place]) / math.sqrt(12)
     error = math.hypot(quantile.standard_error, within)
     return replace(quantile, standard_error=error, ci_low=float(low), ci_high=float(high))
-
-
-def even_quantiles(attribute: AttributePlan, shares: Floats) -> dict[tuple[str, float], float]:
-    """Quantiles of users who are spread evenly inside these bins: for evaluations, in which shares are the truth.
-
-    People's own quantiles lie in the same bins, and published intervals end at edges: they hold the one if they hold
-    the other.
-    """
-    if not attribute.probabilities:
-        return {}
-    nothing = np.zeros((shares.size, shares.size))
-    points = quantiles(attribute.edges, shares, nothing, attribute.probabilities)
-    return {(attribute.name, quantile.probability): quantile.quantile for quantile in points}

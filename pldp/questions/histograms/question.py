@@ -27,7 +27,7 @@ from pldp.questions.histograms import prove
 from pldp.questions.histograms.asked import asked
 from pldp.questions.histograms.combine import HistogramsResult, combine, conclude
 from pldp.questions.histograms.doubts import doubts, likeliest_report
-from pldp.questions.histograms.evaluate import HistogramsTruth, study, true_counts
+from pldp.questions.histograms.evaluate import HistogramsTruth, study, true_counts, true_histograms
 from pldp.questions.histograms.gates import gates
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 from pldp.questions.histograms.predict import predictions, typical_errors
@@ -237,11 +237,11 @@ class Histograms(Question):
         return ((attribute.name, value) for attribute in self.attributes for value in attribute.values)
 
     def true_shares(self, people: Partitions) -> dict[tuple[str, str], float]:
-        truth = true_counts(self, people).shares
+        truth = HistogramsTruth(true_counts(self, people)).shares
         return dict(zip(self.shares(), np.concatenate(list(truth.values())).tolist(), strict=True))
 
     def truth(self, people: Partitions, result: HistogramsResult) -> HistogramsTruth:
-        return true_counts(self, people)
+        return true_histograms(self, people)
 
     def study(
         self, people: Partitions, truth: HistogramsTruth, result: HistogramsResult, repeats: Repeats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import accumulate
 
-from pldp.channels.numeric.domain import CODES
+from pldp.channels.numeric.domain import CODES, Bounds
 from pldp.questions.cells import Bins, Choice, Codes, Declared, Importance, Product
 from pldp.questions.histograms.considered import strictest_first
 from pldp.questions.histograms.spec import Binned, Category, Cells
@@ -25,6 +25,7 @@ def people_table(spec: Spec) -> PeopleTable:
     choice = Choice(levels, levels.index(unstated))
     fields = [_published(spec, i) for i in range(len(spec.published))]
     fields += [Field(f"number_{i}", "UINTEGER", (len(categories) + i,)) for i in range(len(numbers))]
+    fields += _exact(spec)
     shares = accumulate((spec.levels.assigned or {}).get(level, Fraction(0)) for level in levels)
     return PeopleTable(
         source=spec.source,
@@ -60,6 +61,21 @@ def _published(spec: Spec, i: int) -> Field:
     parts = spec.parts(spec.published[i])
     rule = None if len(parts) == 1 else Product(tuple(_part(part) for part in parts))
     return Field(f"value_{i}", "USMALLINT", tuple(spec.categories.index(part) for part in parts), rule)
+
+
+def _exact(spec: Spec) -> list[Field]:
+    """The numbers behind bins whose quantiles are published, as codes: evaluations compare with people's own."""
+    return [
+        Field(f"exact_{i}", "UINTEGER", (spec.categories.index(asked),), _exact_rule(asked), truth=True)
+        for i, asked in enumerate(spec.published)
+        if isinstance(asked, Binned) and asked.quantiles
+    ]
+
+
+def _exact_rule(asked: Binned) -> Codes:
+    low, high = asked.cuts[0], asked.cuts[-1]
+    missing = None if asked.missing is None else int(Bounds(low, high).encode(asked.missing)[0])
+    return Codes(low, high, grid=CODES, missing=missing)
 
 
 def _weights(spec: Spec) -> list[Cell]:

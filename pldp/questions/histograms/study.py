@@ -13,10 +13,11 @@ from pldp.estimate.answer import answer
 from pldp.estimate.checks import unbiasedness
 from pldp.estimate.combine import LINEAR_METHODS, Levels, estimate_levels
 from pldp.estimate.comparators import apldp, apldp_protocols, rcf, uniform_protocol
+from pldp.estimate.dealing import Deal, by_chance
 from pldp.estimate.dependence import agreement
 from pldp.estimate.inference import Recipe, apply
 from pldp.estimate.postprocess import postprocess
-from pldp.estimate.simulate import draw_levels, draw_support
+from pldp.estimate.simulate import draw_support
 from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.histograms.predict import predict_linear
 
@@ -64,20 +65,12 @@ class Errors:
         self.total, self.squared = np.zeros(size), np.zeros(size)
         self.maximum, self.held, self.covered = 0.0, False, np.zeros(size)
 
-    def add(
-        self,
-        error: Floats,
-        standard_error: Floats | None = None,
-        z: float = 0.0,
-        covered: NDArray[np.bool_] | None = None,
-    ) -> None:
-        """`covered` where an interval is not the estimate and z standard errors on both sides."""
+    def add(self, error: Floats, covered: NDArray[np.bool_] | None = None) -> None:
+        """`covered` says which intervals held the truth, of a method that has them."""
         self.repeats += len(error)
         self.total += error.sum(axis=0)
         self.squared += (error**2).sum(axis=0)
         self.maximum += float(np.abs(error).max(axis=-1).sum())
-        if covered is None and standard_error is not None:
-            covered = np.abs(error) <= z * standard_error
         if covered is not None:
             self.held, self.covered = True, self.covered + covered.sum(axis=0)
 
@@ -126,51 +119,61 @@ def study_attribute(
     repeats: int,
     rng: np.random.Generator,
     *,
-    keep_levels: bool = False,
+    deal: Deal | None = None,
+    alone: bool = False,
     alpha: float = 0.01,
 ) -> AttributeStudy:
     """Draw the support `repeats` times and estimate by every method; `level_counts` is the truth, (level, value).
 
-    Unless `keep_levels`, each repetition deals the same users out to the levels afresh: the plan's assumption.
-    `op` is given the truth as its reference, as in the paper.
+    Each repetition deals the same users out to the levels by `deal`, afresh and by chance unless it is given. `op` is
+    given the truth as its reference, as in the paper. `alone` leaves out what others would have done.
     """
     counts, sizes = level_counts.sum(axis=0), level_counts.sum(axis=1)
-    n_users = int(counts.sum())
+    n_users, deal = int(counts.sum()), deal or by_chance(level_counts)
     truth = counts / n_users
-    plain = replace(recipe, postprocess="none")
     chosen = recipe.linear
-    compared = comparators_of(attribute, sizes)
-    names = [*LINEAR_METHODS, f"{chosen}, norm-sub", _OP, _OP_EXACT, *compared]
-    errors = {name: Errors(counts.size) for name in names}
+    errors = {name: Errors(counts.size) for name in (*LINEAR_METHODS, f"{chosen}, norm-sub")}
+    others = _Others(attribute, recipe, sizes, truth)
     fired = disagreed = done = 0
     while done < repeats:
-        batch = min(repeats - done, max(1, BATCH_CELLS // level_counts.size))
-        if keep_levels:
-            dealt = np.broadcast_to(level_counts, (batch, *level_counts.shape))
-        else:
-            dealt = draw_levels(counts, sizes, batch, rng)
+        dealt = deal(min(repeats - done, max(1, BATCH_CELLS // level_counts.size)), rng)
         levels = estimate_levels(draw_support(dealt, attribute.protocols, rng), sizes, attribute.protocols)
         for method in LINEAR_METHODS:
             result = answer(method, levels, recipe.cover)
             combined = result.combined
             held = (result.low <= truth + 1e-12) & (truth - 1e-12 <= result.high)
-            errors[method].add(combined.frequency - truth, covered=held)
+            errors[method].add(combined.frequency - truth, held)
             if method == chosen:
                 fired += int((unbiasedness(combined, levels, truth) < alpha).sum())
                 projected = postprocess("norm-sub", combined.frequency)
                 errors[f"{chosen}, norm-sub"].add(projected - truth)
         disagreed += int((agreement(levels, recipe.dependence) < recipe.alpha).sum())
-        for name, draw in compared.items():
-            errors[name].add(draw(dealt, levels, rng) - truth)
-        errors[_OP].add(apply("op", plain, levels, truth) - truth)
-        some = _EXACT_REPEATS - errors[_OP_EXACT].repeats
-        if some > 0:
-            few = Levels(levels.frequencies[:some], levels.n, levels.protocols)
-            errors[_OP_EXACT].add(apply("op-exact", plain, few, truth) - truth)
-        done += batch
+        if not alone:
+            others.add(dealt, levels, rng)
+        done += len(dealt)
+    if not alone:
+        errors |= others.errors
     predicted = {method: predict_linear(attribute, method, sizes, truth, recipe.cover) for method in LINEAR_METHODS}
     return AttributeStudy(
-        methods=tuple(errors[name].study(name, n_users, predicted.get(name)) for name in names),
+        methods=tuple(each.study(name, n_users, predicted.get(name)) for name, each in errors.items()),
         unbiasedness_rate=fired / repeats,
         disagreement_rate=disagreed / repeats,
     )
+
+
+class _Others:
+    """What `op` with a true reference, and methods of others, make of the same people."""
+
+    def __init__(self, attribute: AttributePlan, recipe: Recipe, sizes: Counts, truth: Floats) -> None:
+        self._plain, self._truth = replace(recipe, postprocess="none"), truth
+        self._compared = comparators_of(attribute, sizes)
+        self.errors = {name: Errors(truth.size) for name in (_OP, _OP_EXACT, *self._compared)}
+
+    def add(self, dealt: Counts, levels: Levels, rng: np.random.Generator) -> None:
+        for name, draw in self._compared.items():
+            self.errors[name].add(draw(dealt, levels, rng) - self._truth)
+        self.errors[_OP].add(apply("op", self._plain, levels, self._truth) - self._truth)
+        some = _EXACT_REPEATS - self.errors[_OP_EXACT].repeats
+        if some > 0:
+            few = Levels(levels.frequencies[:some], levels.n, levels.protocols)
+            self.errors[_OP_EXACT].add(apply("op-exact", self._plain, few, self._truth) - self._truth)

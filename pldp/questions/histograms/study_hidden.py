@@ -12,13 +12,14 @@ from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.combine import combine_linear, estimate_levels
 from pldp.estimate.comparators import draw_ppda, pbp, ppda, uniform_protocol
+from pldp.estimate.dealing import Deal, by_chance
 from pldp.estimate.distributions import norm
-from pldp.estimate.hidden import Estimate, auem, draw_hidden, self_calibrated
+from pldp.estimate.hidden import Estimate, auem, draw_hidden, hidden_sum, self_calibrated
 from pldp.estimate.hidden_choice import calibrated_interval, fieller_interval, sum_interval
 from pldp.estimate.inference import Recipe
 from pldp.estimate.likelihood import MOST_VALUES, table_blocks
 from pldp.estimate.mixture import correct_em
-from pldp.estimate.simulate import draw_levels, draw_support
+from pldp.estimate.simulate import draw_support
 from pldp.questions.histograms.hidden import moment_test
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 from pldp.questions.histograms.predict import predict_hidden
@@ -39,23 +40,27 @@ def study_hidden(
     repeats: int,
     rng: np.random.Generator,
     *,
-    keep_levels: bool = False,
+    deal: Deal | None = None,
+    alone: bool = False,
     alpha: float = 0.01,
 ) -> AttributeStudy:
-    """As `study_attribute`: `level_counts` is the truth, (level, value). Nothing is tested for agreement."""
+    """As `study_attribute`: `level_counts` is the truth, (level, value). Nothing is tested for agreement.
+
+    `alone` keeps the methods that a release publishes, of likelihoods the one that is the answer.
+    """
     counts, sizes = level_counts.sum(axis=0), level_counts.sum(axis=1)
     truth = counts / counts.sum()
     z = float(norm.ppf(0.5 + recipe.confidence / 2))
     protocols, report = attribute.protocols, hidden.protocol
+    deal = deal or by_chance(level_counts)
     methods = _methods(attribute, hidden, sizes, rng)
+    if alone:
+        kept = {"auem", "self-calibrated", "sum", recipe.method}
+        methods = {name: method for name, method in methods.items() if name in kept}
     errors = {name: Errors(counts.size) for name in methods}
     fired = done = 0
     while done < repeats:
-        batch = min(repeats - done, max(1, BATCH_CELLS // level_counts.size))
-        if keep_levels:
-            dealt = np.broadcast_to(level_counts, (batch, *level_counts.shape))
-        else:
-            dealt = draw_levels(counts, sizes, batch, rng)
+        dealt = deal(min(repeats - done, max(1, BATCH_CELLS // level_counts.size)), rng)
         joint, reported = draw_hidden(dealt, protocols, report, rng)
         fired += int((moment_test(joint, reported, protocols, report, truth) < alpha).sum())
         for name, method in methods.items():
@@ -63,11 +68,11 @@ def study_hidden(
             if len(joint[part]):
                 estimate = method(dealt[part], joint[part], reported[part])
                 if isinstance(estimate, Estimate):
-                    held = _held(name, joint[part], reported[part], protocols, report, z, truth)
-                    errors[name].add(estimate.frequency - truth, estimate.standard_error, z, held)
+                    held = _held(name, estimate, joint[part], reported[part], protocols, report, z, truth)
+                    errors[name].add(estimate.frequency - truth, held)
                 else:
                     errors[name].add(estimate - truth)
-        done += batch
+        done += len(dealt)
     predicted = predict_hidden(attribute, hidden, sizes, truth)
     return AttributeStudy(
         methods=tuple(errors[name].study(name, int(counts.sum()), predicted.get(name)) for name in methods),
@@ -78,23 +83,25 @@ def study_hidden(
 
 def _held(
     name: str,
+    estimate: Estimate,
     joint: Counts,
     reported: Counts,
     protocols: tuple[PureProtocol, ...],
     report: PureProtocol,
     z: float,
     truth: Floats,
-) -> NDArray[np.bool_] | None:
-    """Which shares the published intervals hold; None where there is another one."""
-    if name == "auem":
-        ends = fieller_interval(joint, reported, protocols, report, z)
-    elif name == "self-calibrated":
+) -> NDArray[np.bool_]:
+    """Which shares the published intervals hold; a likelihood's is AUEM's, extended to hold its own estimate."""
+    if name == "self-calibrated":
         ends = calibrated_interval(joint.sum(axis=-2), int(reported[0].sum()), protocols, z)
     elif name == "sum":
         ends = sum_interval(joint, reported, protocols, report, z)
     else:
-        return None
-    return np.asarray((ends.low <= truth + _ROUNDING) & (truth - _ROUNDING <= ends.high))
+        ends = fieller_interval(joint, reported, protocols, report, z)
+    low, high = ends.low, ends.high
+    if name == "em":
+        low, high = np.minimum(low, estimate.frequency), np.maximum(high, estimate.frequency)
+    return np.asarray((low <= truth + _ROUNDING) & (truth - _ROUNDING <= high))
 
 
 def _methods(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, rng: np.random.Generator) -> dict[str, Draw]:
@@ -119,6 +126,7 @@ def _methods(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, rng: n
 
     methods: dict[str, Draw] = {
         "auem": lambda _, joint, reported: auem(joint, reported, protocols, report),
+        "sum": lambda _, joint, reported: hidden_sum(joint, reported, protocols, report),
         "oc+, levels public": public,
         "uniform, strictest": alike("strictest"),
         "uniform, weakest": alike("weakest"),

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pldp.estimate.dealing import AS_STATED, BY_CHANCE, SIDES, Mask, people_by_value
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.combine import ItemsResult
 from pldp.questions.items.comparators import GROUP_KEEPS, MASK_KEEP, Grouped, mask
 from pldp.questions.items.metrics import Privacy, privacy
 from pldp.questions.items.pooling import Weigh, alone, weigher
-from pldp.questions.items.repeated import coverage_rows, covered_cells, draw_again
+from pldp.questions.items.repeated import (
+    Cells,
+    Deal,
+    cells_with,
+    coverage_rows,
+    covered_cells,
+    draw_again,
+    holders,
+    redealt,
+)
 from pldp.questions.items.rowchannels import Bits
 from pldp.questions.items.study import Identity, Method
 from pldp.questions.items.study import study as study_methods
@@ -24,6 +35,7 @@ from pldp.questions.items.tables import itemset_rows, rule_rows
 from pldp.questions.items.transactions import Columns as BitColumns
 from pldp.questions.items.truth import Truth, true_columns
 from pldp.questions.question import Partitions, Repeats, Rows
+from pldp.questions.rows import stacked
 
 if TYPE_CHECKING:
     from pldp.questions.items.question import Items
@@ -45,9 +57,7 @@ def study(plan: Items, people: Partitions, truth: Truth, result: ItemsResult, re
     identity: list[Identity] = []
     coverage: Rows = {}
     if rows is not None:
-        streams = (partial(repeats.stream, "again", number) for number in range(repeat))
-        again = (draw_again(plan, people, stream).mined for stream in streams)
-        coverage = coverage_rows(plan, covered_cells(again, rows), repeat)
+        coverage = stacked([row for part in _coverage(plan, people, rows, truth, repeat, repeats) for row in part])
         repeats.progress()
     if rows is not None and many:
         minima = [minimum for part in MINIMA if (minimum := part * plan.minimum_support) <= 1]
@@ -62,6 +72,39 @@ def study(plan: Items, people: Partitions, truth: Truth, result: ItemsResult, re
         "identity": {field.name: [getattr(row, field.name) for row in identity] for field in fields(Identity)},
         "privacy": {name: [row[name] for row in degrees] for name in _PRIVACY},
     }
+
+
+def _coverage(
+    plan: Items, people: Partitions, rows: tuple[BitColumns, ...], truth: Truth, repeat: int, repeats: Repeats
+) -> Iterator[list[dict[str, object]]]:
+    """Rows of itemset_coverage by how levels were dealt: by chance, or as users chose; and where Γ is given by who
+    holds an item, of the sets and rules that it is in."""
+    rng, gamma = np.random.default_rng(repeats.seed), repeats.dependence or 1.0
+
+    def covered(choice: str, deal: Deal) -> Cells:
+        streams = (partial(repeats.stream, "again", choice, number) for number in range(repeat))
+        again = (draw_again(plan, redealt(plan, people, deal), stream).mined for stream in streams)
+        return covered_cells(again, rows)
+
+    choice, deal = (AS_STATED, lambda levels: levels) if repeats.keep_levels else (BY_CHANCE, rng.permutation)
+    yield coverage_rows(plan, covered(choice, deal), choice, repeat)
+    for item in _leaning_items(plan, truth) if repeats.dependence is not None else ():
+        leaning = holders(plan, people, item)
+        for side, direction in SIDES.items():
+            choice = f"{side}, by {plan.items[item]}"
+
+            def by_item(levels: NDArray[np.uint8], held: Mask = leaning, to: int = direction) -> NDArray[np.uint8]:
+                return people_by_value(levels, held, gamma, to, rng)
+
+            yield coverage_rows(plan, cells_with(covered(choice, by_item), item), choice, repeat)
+
+
+def _leaning_items(plan: Items, truth: Truth) -> tuple[int, ...]:
+    """The item that most users hold, and the middle one of those that reach the minimum support."""
+    ranked = sorted(range(len(plan.items)), key=lambda item: -truth.supports[(item,)])
+    often = [item for item in ranked if truth.supports[(item,)] >= plan.minimum_support] or ranked
+    chosen = dict.fromkeys((often[0], often[len(often) // 2]))
+    return tuple(item for item in chosen if 0 < truth.supports[(item,)] < 1)
 
 
 def _beside(plan: Items, itemsets: Rows, truth: Truth) -> Rows:

@@ -18,7 +18,8 @@ from pldp.questions.items.combine import ItemsResult, Mined
 from pldp.questions.items.reports import transactions
 from pldp.questions.items.tables import splits
 from pldp.questions.items.transactions import Columns as BitColumns
-from pldp.questions.question import ANSWER, Columns, Partitions, Rows, Sheet, offsets
+from pldp.questions.question import ANSWER, Columns, Partitions, Sheet, offsets
+from pldp.questions.rows import monte_carlo_error
 
 if TYPE_CHECKING:
     from pldp.questions.items.question import Items
@@ -58,6 +59,34 @@ class Drawn:
                 tally = self.plan.tally(sheet, reports)
                 sums[sheet.path] = tally if sheet.path not in sums else sums[sheet.path] + tally
         return sums
+
+
+Deal = Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
+"""Everybody's levels, from those that people chose."""
+
+
+def redealt(plan: Items, people: Partitions, deal: Deal) -> Partitions:
+    """The same people with levels dealt anew, once: the same in every pass over them."""
+    chosen = [rows[plan.choice_field] for rows in people([plan.choice_field])]
+    levels = deal(np.concatenate(chosen).astype(np.uint8))
+    parts = np.split(levels, np.cumsum([part.size for part in chosen])[:-1])
+
+    def again(fields: Sequence[str]) -> Iterator[Columns]:
+        for rows, part in zip(people(fields), parts, strict=True):
+            yield {**rows, plan.choice_field: part} if plan.choice_field in fields else rows
+
+    return again
+
+
+def holders(plan: Items, people: Partitions, item: int) -> NDArray[np.bool_]:
+    """Who holds an item."""
+    masks = []
+    for columns in people([plan.field]):
+        rows = transactions(columns, plan.field)
+        held = np.zeros(rows.n_users, dtype=np.bool_)
+        held[np.repeat(np.arange(rows.n_users), np.diff(rows.offsets))[rows.items == item]] = True
+        masks.append(held)
+    return np.concatenate(masks)
 
 
 def draw_again(plan: Items, people: Partitions, stream: Stream) -> ItemsResult:
@@ -140,7 +169,16 @@ def by_class(cells: Cells, minimum: float) -> Iterator[tuple[str, str, dict[tupl
                 yield kind, name, chosen
 
 
-def coverage_rows(plan: Items, cells: Cells, repeats: int) -> Rows:
+def cells_with(cells: Cells, item: int) -> Cells:
+    """Sets, and rules between sets, that an item is in."""
+    return {
+        (kind, name): cell
+        for (kind, name), cell in cells.items()
+        if item in (sum(name, ()) if kind == KINDS[2] else name)
+    }
+
+
+def coverage_rows(plan: Items, cells: Cells, choice: str, repeats: int) -> list[dict[str, object]]:
     """Kind × class: how often intervals hold, and the cell in which they did so least, of those often published."""
     out: list[dict[str, object]] = []
     for kind, name, chosen in by_class(cells, plan.minimum_support):
@@ -152,20 +190,22 @@ def coverage_rows(plan: Items, cells: Cells, repeats: int) -> Rows:
         out.append(
             {
                 "kind": kind,
+                "choice": choice,
                 "class": name,
                 "cells": len(chosen),
                 "published": published,
                 "coverage": rate,
                 # Cells of one repetition share its draw: at worst all of them go together.
-                "monte_carlo_error": float(np.sqrt(max(rate * (1 - rate), 1 / repeats) / repeats)),
+                "monte_carlo_error": monte_carlo_error(rate, repeats),
                 "mean_length": sum(cell.length for cell in chosen.values()) / published,
                 "worst": named(plan, kind, worst),
                 "worst_coverage": least.covered / least.published,
+                "worst_error": monte_carlo_error(least.covered / least.published, least.published),
                 "worst_published": least.published,
                 "repeats": repeats,
             }
         )
-    return {column: [row[column] for row in out] for column in (out[0] if out else ())}
+    return out
 
 
 def named(plan: Items, kind: str, cell: tuple[Any, ...]) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pldp.channels.numeric.domain import CODES, Bounds
 from pldp.questions.numbers.estimate import NumbersResult
 from pldp.questions.numbers.plan import MEAN
-from pldp.questions.numbers.study import study_means, study_quantiles
+from pldp.questions.numbers.study import LEAST_REPEATS, Studied, study_means, study_quantiles
 from pldp.questions.numbers.tables import mean_rows, quantile_rows
 from pldp.questions.question import Partitions, Repeats, Rows
 from pldp.questions.rows import coverage_row, joined, stacked
@@ -49,14 +49,17 @@ def true_numbers(plan: Numbers, people: Partitions) -> NumbersTruth:
         if question.kind == MEAN:
             means[question.attribute] = question.bounds.decode(2 * totals[question.column] / n_users / CODES - 1)
             continue
-        codes = _true_quantiles(people, names[question.column], n_users, question.probabilities)
+        _, codes = own_codes(people, names[question.column], n_users, question.probabilities)
         for probability, code in zip(question.probabilities, codes, strict=True):
             quantiles[question.attribute, probability] = question.bounds.decode(2 * code / CODES - 1)
     return NumbersTruth(means, quantiles)
 
 
-def _true_quantiles(people: Partitions, name: str, n_users: int, probabilities: Sequence[float]) -> list[int]:
-    """The code that so many people have or stay below; exact, in memory that does not grow with them."""
+def own_codes(
+    people: Partitions, name: str, n_users: int, probabilities: Sequence[float]
+) -> tuple[list[int], list[int]]:
+    """Ranks of people's own quantiles, from 0, and their codes, the least that so many people have or stay below;
+    exact, in memory that does not grow with them."""
     ranks = [max(math.ceil(probability * n_users), 1) - 1 for probability in probabilities]
     upper: NDArray[np.int64] = np.zeros(1 << _HALF, dtype=np.int64)
     for rows in people([name]):
@@ -69,7 +72,7 @@ def _true_quantiles(people: Partitions, name: str, n_users: int, probabilities: 
         for slot, counts in lower.items():
             inside = codes[codes >> np.uint32(_HALF) == slot] & np.uint32((1 << _HALF) - 1)
             counts += np.bincount(inside, minlength=counts.size)
-    return [
+    return ranks, [
         (slot << _HALF) + int(np.searchsorted(np.cumsum(lower[slot]), rank - below[slot], side="right"))
         for rank, slot in zip(ranks, slots, strict=True)
     ]
@@ -111,23 +114,29 @@ def _repeated(plan: Numbers, people: Partitions, truth: NumbersTruth, repeats: R
             break
     levels, *columns = (np.concatenate(column) for column in kept)
     weights = np.stack(columns[plan.columns :]) if len(columns) > plan.columns else None
-    codes = np.stack(columns[: plan.columns]).astype(np.uint32)
-    arguments = (levels.astype(np.uint8), codes, weights, repeat, plan.recipe, repeats.stream("study numbers"))
-    done = study_means(plan, *arguments)
+    studied = Studied(
+        plan,
+        levels.astype(np.uint8),
+        np.stack(columns[: plan.columns]).astype(np.uint32),
+        weights,
+        repeats.stream("study numbers"),
+        np.random.default_rng(repeats.seed),
+    )
+    first, *others = studied.dealings(keep_levels=repeats.keep_levels, gamma=repeats.dependence)
+    means = study_means(studied, first, plan.recipe, repeat)
+    each = min(repeat, max(LEAST_REPEATS, 2 * repeat // max(len(others), 1)))
+    studies = [(first.choice, one) for one in means]
+    studies += [(other.choice, one) for other in others for one in study_means(studied, other, plan.recipe, each)]
     bounds = {question.attribute: question.bounds for question in plan.questions}
-    covered = [
-        coverage_row(
-            one.attribute,
-            one.method,
-            _class(bounds[one.attribute], truth.means[one.attribute]),
-            one.coverage,
-            one.repeats,
-        )
-        for one in done
-        if one.repeats
-    ]
-    covered += [coverage_row(*one) for one in study_quantiles(plan, *arguments)]
-    return stacked([{name: [value] for name, value in vars(one).items()} for one in done]), stacked(covered)
+    covered = []
+    for choice, one in studies:
+        name = _class(bounds[one.attribute], truth.means[one.attribute])
+        if one.repeats:
+            covered.append(coverage_row(one.attribute, one.method, choice, name, {name: one.coverage}, one.repeats))
+    for dealing in (first, *others):
+        for attribute, method, name, rate, times in study_quantiles(studied, dealing, plan.recipe, each):
+            covered.append(coverage_row(attribute, method, dealing.choice, name, {name: rate}, times))
+    return stacked([{name: [value] for name, value in vars(one).items()} for one in means]), stacked(covered)
 
 
 def _class(bounds: Bounds, mean: float) -> str:

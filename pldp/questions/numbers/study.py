@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.numeric.domain import Codes, positions
 from pldp.channels.randomness import Keystream
+from pldp.estimate.dealing import AS_STATED, BY_CHANCE, SIDES, above, people_by_value
 from pldp.estimate.inference import Recipe
 from pldp.questions.numbers.distribution import estimate_quantiles
 from pldp.questions.numbers.estimate import estimate_means
@@ -21,6 +23,8 @@ from pldp.questions.numbers.reports import NumberCounts, Weights, count_numbers,
 
 MOST_REPEATS = 200
 QUANTILE_REPEATS = 40
+LEAST_REPEATS = 20
+"""Of every attribute that levels are dealt by, however many there are."""
 _MOST_REPORTS = 1 << 27
 """Reports drawn in all, so that a large source does not take hours."""
 
@@ -39,65 +43,80 @@ class MeanStudy:
     coverage: float
 
 
-def study_means(
-    plan: NumbersPlan,
-    levels: NDArray[np.uint8],
-    codes: Codes,
-    weights: Weights | None,
-    repeats: int,
-    recipe: Recipe,
-    stream: Keystream,
-) -> tuple[MeanStudy, ...]:
-    """`codes` and `weights` have one row an attribute, one column a user."""
-    users = levels.size
-    sizes = np.bincount(levels, minlength=len(plan.levels))
+@dataclass(frozen=True)
+class Dealing:
+    """How levels are dealt in repetitions, and the column of codes whose attribute they are dealt by; None for none."""
+
+    choice: str
+    deal: Callable[[], NDArray[np.uint8]]
+    column: int | None = None
+
+
+@dataclass(frozen=True)
+class Studied:
+    """People whose reports are drawn again and again; codes and weights have one row an attribute."""
+
+    plan: NumbersPlan
+    levels: NDArray[np.uint8]
+    codes: Codes
+    weights: Weights | None
+    stream: Keystream
+    rng: np.random.Generator
+
+    def dealings(self, *, keep_levels: bool, gamma: float | None) -> list[Dealing]:
+        """By chance, or as people chose; and where Γ is given by whether an attribute's number is large."""
+        by_chance = Dealing(BY_CHANCE, lambda: self.rng.permutation(self.levels))
+        dealings = [Dealing(AS_STATED, lambda: self.levels) if keep_levels else by_chance]
+        for column, codes in enumerate(self.codes if gamma is not None else ()):
+            leaning = above(codes, gamma or 1.0)
+            for choice, side in SIDES.items() if leaning.any() else ():
+                deal = partial(people_by_value, self.levels, leaning, gamma or 1.0, side, self.rng)
+                dealings.append(Dealing(choice, deal, column))
+        return dealings
+
+    def drawn(self, dealing: Dealing, repeats: int) -> Iterator[list[NumberCounts]]:
+        """The counts of every level, again and again."""
+        sizes = np.bincount(self.levels, minlength=len(self.plan.levels))
+        reports = sum(int(n) * level.sampled for n, level in zip(sizes, self.plan.levels, strict=True))
+        for _ in range(max(2, min(repeats, _MOST_REPORTS // max(reports, 1)))):
+            levels, counts = dealing.deal(), []
+            for level in range(len(self.plan.levels)):
+                at = np.flatnonzero(levels == level)
+                people = self.codes[:, at], None if self.weights is None else self.weights[:, at]
+                counts.append(count_numbers(self.plan, level, report_numbers(self.plan, level, *people, self.stream)))
+            yield counts
+
+
+def study_means(people: Studied, dealing: Dealing, recipe: Recipe, repeats: int) -> tuple[MeanStudy, ...]:
+    """Every attribute and estimator; of the attribute alone that levels are dealt by."""
+    plan = people.plan
     estimates: dict[str, list[NDArray[np.float64]]] = {method: [] for method in ESTIMATORS}
     recipe = replace(recipe, population=False)  # the truth is that of these users
-    for counts in _drawn(plan, levels, codes, weights, min(repeats, MOST_REPEATS), stream):
+    for counts in people.drawn(dealing, min(repeats, MOST_REPEATS)):
         for method, runs in estimates.items():
             means = [result.mean for result in estimate_means(plan, counts, recipe, method)]
             runs.append(np.array([(mean.mean, mean.ci_low, mean.ci_high) for mean in means]))
-    return _summary(_with_truth(plan, codes), codes, sizes, users, {m: np.stack(runs) for m, runs in estimates.items()})
-
-
-def _drawn(
-    plan: NumbersPlan,
-    levels: NDArray[np.uint8],
-    codes: Codes,
-    weights: Weights | None,
-    repeats: int,
-    stream: Keystream,
-) -> Iterator[list[NumberCounts]]:
-    """The counts of every level, again and again."""
-    sizes = np.bincount(levels, minlength=len(plan.levels))
-    reports = sum(int(n) * level.sampled for n, level in zip(sizes, plan.levels, strict=True))
-    members = [np.flatnonzero(levels == level) for level in range(len(plan.levels))]
-    people = [(codes[:, at], None if weights is None else weights[:, at]) for at in members]
-    for _ in range(max(2, min(repeats, _MOST_REPORTS // max(reports, 1)))):
-        yield [
-            count_numbers(plan, level, report_numbers(plan, level, *answers, stream))
-            for level, answers in enumerate(people)
-        ]
+    sizes = np.bincount(people.levels, minlength=len(plan.levels))
+    stacked = {method: np.stack(runs) for method, runs in estimates.items()}
+    asked = [i for i, one in enumerate(plan.questions) if one.kind == MEAN]
+    judged = [i for i in asked if dealing.column in (None, plan.questions[i].column)]
+    return _summary(_with_truth(plan, people.codes), people.codes, sizes, asked, judged, stacked)
 
 
 def study_quantiles(
-    plan: NumbersPlan,
-    levels: NDArray[np.uint8],
-    codes: Codes,
-    weights: Weights | None,
-    repeats: int,
-    recipe: Recipe,
-    stream: Keystream,
+    people: Studied, dealing: Dealing, recipe: Recipe, repeats: int
 ) -> list[tuple[str, str, str, float, int]]:
     """Attribute, method, class, coverage of people's own quantiles, repetitions; as `study_means`, fewer times."""
-    asked = [i for i, question in enumerate(plan.questions) if question.kind == DISTRIBUTION]
+    plan = people.plan
+    asked = [i for i, one in enumerate(plan.questions) if one.kind == DISTRIBUTION]
+    asked = [i for i in asked if dealing.column in (None, plan.questions[i].column)]
     if not asked:
         return []
     recipe = replace(recipe, population=False)
-    truths = {i: _own(plan, i, codes) for i in asked}
+    truths = {i: _own(plan, i, people.codes) for i in asked}
     held, done = {i: np.zeros(len(truths[i])) for i in asked}, 0
     methods: dict[int, str] = {}
-    for counts in _drawn(plan, levels, codes, weights, min(repeats, QUANTILE_REPEATS), stream):
+    for counts in people.drawn(dealing, min(repeats, QUANTILE_REPEATS)):
         done += 1
         for i in asked:
             # Intervals need no bootstrap; it is for the bins' errors.
@@ -130,15 +149,20 @@ def _with_truth(plan: NumbersPlan, codes: Codes) -> NumbersPlan:
 
 
 def _summary(
-    plan: NumbersPlan, codes: Codes, sizes: NDArray[np.int64], users: int, estimates: dict[str, NDArray[np.float64]]
+    plan: NumbersPlan,
+    codes: Codes,
+    sizes: NDArray[np.int64],
+    asked: list[int],
+    judged: list[int],
+    estimates: dict[str, NDArray[np.float64]],
 ) -> tuple[MeanStudy, ...]:
+    """Of the questions that are judged, which are some of those that were asked."""
     studies = []
-    asked = [i for i, question in enumerate(plan.questions) if question.kind == MEAN]
-    for place, i in enumerate(asked):
+    for i in judged:
         question = plan.questions[i]
         truth = question.bounds.decode(float(positions(codes[question.column]).mean()))
         for method, runs in estimates.items():
-            mean, low, high = runs[:, place].T
+            mean, low, high = runs[:, asked.index(i)].T
             kept = np.isfinite(mean)
             off = mean[kept] - truth
             studies.append(
@@ -146,7 +170,7 @@ def _summary(
                     attribute=question.attribute,
                     method=method,
                     repeats=int(kept.sum()),
-                    users=users,
+                    users=int(sizes.sum()),
                     rmse=float(np.sqrt(np.mean(off**2))),
                     predicted=predict_mean(plan, i, method, sizes) * question.bounds.half_width,
                     bias=float(off.mean()),

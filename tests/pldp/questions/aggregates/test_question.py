@@ -238,6 +238,10 @@ def test_an_evaluation_stands_beside_the_truth(seed: int) -> None:
     assert cells["mean_squared_error"][4] == pytest.approx(np.square(noise).mean())
     assert cells["z"][4] == pytest.approx(noise.sum() / cells["standard_error"][4])
     assert set(tables["losses"]["spending"]) == {"mae", "equal scaling", "lower bound"}
+    rates = np.array(tables["coverage"]["least"])
+    assert set(tables["coverage"]["class"]) == {"middle", "top"}
+    bound = 4 * np.sqrt(0.95 * 0.05 / tables["coverage"]["repeats"][0])
+    assert (np.abs(rates - 0.95) < bound).all(), rates
     with pytest.raises(ValueError, match="needs the reports"):
         question.study(people, truth, result, repeats(None, seed))
 

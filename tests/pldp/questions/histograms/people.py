@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pldp.channels.numeric.domain import Bounds
 from pldp.questions.histograms.question import Histograms
 from tests.pldp.specs import HIDDEN, histograms
 
@@ -35,12 +36,14 @@ def hidden(**sections: Any) -> Histograms:
 def vault(n_users: int, seed: int = 1) -> dict[str, NDArray[Any]]:
     """Skewed values; levels chosen without regard to them."""
     rng = np.random.default_rng(seed)
-    return {
+    rows: dict[str, NDArray[Any]] = {
         "level_0": rng.choice(3, n_users, p=[0.5, 0.3, 0.2]).astype(np.uint8),
         "value_0": rng.choice(5, n_users, p=SHARES).astype(np.uint16),
         "value_1": rng.choice(2, n_users, p=[0.3, 0.7]).astype(np.uint16),
         "value_2": rng.choice(4, n_users, p=[0.4, 0.3, 0.2, 0.1]).astype(np.uint16),
     }
+    # Ages as evaluations know them: everybody at the first year of the bin.
+    return {**rows, "exact_2": Bounds(0, 100).encode(np.array([0, 20, 40, 60])[rows["value_2"]])}
 
 
 def partial_to_value(rows: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

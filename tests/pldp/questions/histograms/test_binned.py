@@ -30,7 +30,7 @@ from pldp.estimate.inference import Histogram, Recipe, estimate_histogram
 from pldp.estimate.invert import Cover
 from pldp.estimate.likelihood import maximum_likelihood, table_blocks
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
-from pldp.questions.histograms.binned import binned_distribution, even_quantiles
+from pldp.questions.histograms.binned import binned_distribution
 from pldp.questions.histograms.cumulative import edge_tests, quantile_edges
 from pldp.questions.histograms.hidden import estimate_hidden
 from pldp.questions.histograms.plan import AttributePlan
@@ -44,6 +44,13 @@ PAY = {"name": "pay", "kind": "binned", "edges": [0, 10, 20.5, 100], "missing": 
 AGE = {"name": "age", "kind": "binned", "bounds": [0, 1], "bins": 10}
 SEX = {"name": "sex", "values": ["Female", "Male"]}
 PROBABILITIES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+def even_quantiles(attribute: AttributePlan, shares: Floats) -> dict[tuple[str, float], float]:
+    """Quantiles of users who are spread evenly inside these bins."""
+    nothing = np.zeros((shares.size, shares.size))
+    points = quantiles(attribute.edges, shares, nothing, attribute.probabilities)
+    return {(attribute.name, quantile.probability): quantile.quantile for quantile in points}
 
 
 def spec_of(*attributes: dict[str, Any], **sections: Any) -> Spec:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pldp.questions.histograms.evaluate import coverage_rows, value_classes
-from pldp.questions.histograms.study import AttributeStudy, MethodStudy, study_attribute
+from pldp.questions.histograms.study import MethodStudy, study_attribute
 from pldp.questions.histograms.study_hidden import study_hidden
 from tests.pldp.questions.histograms.people import hidden, question, repeated, vault
 
@@ -22,7 +22,7 @@ def test_a_value_that_is_never_covered_shows_behind_a_good_mean() -> None:
     covered = np.array([0.99, 0.99, 0.99, 0.99, 0.5])
     method = MethodStudy("oc+", 400, np.zeros(5), np.ones(5), None, covered, 0.0, 0.0)
     assert method.coverage == pytest.approx(0.892)
-    rows = coverage_rows(plan, np.array([500, 300, 100, 90, 1]), AttributeStudy((method,), 0.0, 0.0))
+    rows = coverage_rows(plan, np.array([500, 300, 100, 90, 1]), [method], "by chance")
     by_class = {row["class"]: row for row in rows}
     assert by_class["one person"]["coverage"] == 0.5
     assert by_class["one person"]["monte_carlo_error"] == pytest.approx(np.sqrt(0.25 / 400))
@@ -41,6 +41,6 @@ def test_classes_of_real_repetitions_cover_what_they_say(seed: int) -> None:
         "auem": study_hidden(secret.attributes[0], secret.hidden, secret.recipe, counts, 400, rng),
     }
     for method, done in studies.items():
-        rows = coverage_rows(plan.attributes[0], counts.sum(axis=0), done)
+        rows = coverage_rows(plan.attributes[0], counts.sum(axis=0), done.methods, "by chance")
         (top,) = (row for row in rows if row["method"] == method and row["class"] == "top")
         assert abs(top["coverage"] - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 400) + (0.02 if method == "auem" else 0)

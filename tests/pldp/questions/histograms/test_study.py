@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 from pldp.channels.protocol import Counts
 from pldp.estimate.combine import CLASSIC
+from pldp.estimate.dealing import as_stated
 from pldp.estimate.inference import Recipe
 from pldp.estimate.simulate import draw_levels, whole_counts
 from pldp.questions.histograms.plan import AttributePlan
@@ -112,7 +113,7 @@ def test_gates_fire_at_their_rates(seed: int) -> None:
 def test_kept_levels_show_the_bias_that_redealt_ones_hide(seed: int) -> None:
     attribute = attribute_plan(4, Fraction(6))
     dealt = np.array([[2400, 300, 200, 100], [1500, 500, 500, 500], [300, 900, 900, 900]])
-    kept = study_attribute(attribute, Recipe(), dealt, 1000, np.random.default_rng(seed), keep_levels=True)
+    kept = study_attribute(attribute, Recipe(), dealt, 1000, np.random.default_rng(seed), deal=as_stated(dealt))
     redealt = study_attribute(attribute, Recipe(), dealt, 1000, np.random.default_rng(seed))
     assert kept.disagreement_rate > 0.99
     assert kept.unbiasedness_rate > 0.99

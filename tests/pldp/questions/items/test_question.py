@@ -261,6 +261,7 @@ def test_a_study(form: str, methods: set[str]) -> None:
         return question.study(everybody(people), evidence.truth, evidence.result, repeats)
 
     tables = study(2)
+    assert set(tables["itemset_coverage"]["choice"]) == {"by chance"}
     assert tables["itemsets"]["truth"] == _truths(question, evidence)
     rows = tables["itemsets"]
     away = (np.array(rows["support"]) - np.array(rows["truth"])) / np.array(rows["standard_error"])
@@ -302,3 +303,20 @@ def test_truth_that_is_wrong_is_seen() -> None:
     shifted = {key: value + 0.2 for key, value in evidence.truth.supports.items()}
     wrong = replace(evidence, truth=replace(evidence.truth, supports=shifted))
     assert failed(question, wrong) == {"supports_true"}
+
+
+def test_users_who_choose_by_what_they_hold() -> None:
+    """Holders of an item at the weaker level, as far as Γ = 3 allows: `oc+`, which takes levels to be independent,
+    loses the item; `sum` does not."""
+    people = make_people(table_of("bits", 20_000))
+    least = {}
+    for declared in (1, "unknown"):
+        question = make_question(levels={"choices": {"high": "1/4", "low": 1}, "dependence": declared})
+        evidence = released(question, people)
+        repeats = Repeats(20, 1, False, lambda *labels: Keystream.seeded(1, *labels), dependence=3.0)
+        rows = question.study(everybody(people), evidence.truth, evidence.result, repeats)["itemset_coverage"]
+        singles = zip(rows["kind"], rows["choice"], rows["worst_coverage"], strict=True)
+        least[declared] = min(rate for kind, choice, rate in singles if kind == "singles" and choice != "by chance")
+        assert {choice.split(",")[0] for choice in rows["choice"]} == {"by chance", "weaker", "stricter"}
+    assert least[1] < 0.6
+    assert least["unknown"] >= 0.7

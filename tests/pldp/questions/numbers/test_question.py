@@ -43,7 +43,7 @@ PERSONAL = {"tau": 1.5, "importance": {"age": "a", "pay": "b", "size": "c"}}
 def question(**numbers: Any) -> Numbers:
     """At a budget where several questions are sampled."""
     attributes = numbers.pop("attributes", [AGE, PAY, SIZE])
-    sections = {name: numbers.pop(name) for name in ("combination",) if name in numbers}
+    sections = {name: numbers.pop(name) for name in ("combination", "levels") if name in numbers}
     budget = {"total": numbers.pop("total", 12)}
     return numbers_of(planned(attributes=attributes, budget=budget, numbers=numbers, **sections))
 
@@ -297,3 +297,19 @@ def test_an_evaluation_stands_beside_the_truth(seed: int) -> None:
     classes = set(tables["coverage"]["class"])
     assert {"quantile 0.25", "quantile 0.5"} < classes <= {"quantile 0.25", "quantile 0.5", "mean", "mean near a bound"}
     assert height(plan.study(reader([rows]), good.truth, good.result, repeats(0, seed))["means"]) == 0
+    assert set(tables["coverage"]["choice"]) == {"by chance"}
+
+
+@pytest.mark.parametrize(("declared", "holds"), [(1, False), (1.5, True)])
+def test_means_of_people_who_choose_by_their_number(declared: float, holds: bool, seed: int) -> None:
+    """Large numbers at weak levels, as far as Γ = 1.5 allows: means that assume independence lose the truth."""
+    plan, rows = question(levels={"column": "level", "dependence": declared}, attributes=[AGE]), vault(20_000)
+    good = released(plan, [rows], seed)
+    tables = plan.study(reader([rows]), good.truth, good.result, repeats(30, seed, dependence=1.5))
+    answer = good.tables["means"]["method"][0]
+    rates = {
+        choice: where(tables["coverage"], "coverage", method=answer, choice=choice)
+        for choice in ("by chance", "weaker", "stricter")
+    }
+    assert rates["by chance"][0] >= 0.7
+    assert (min(*rates["weaker"], *rates["stricter"]) >= 0.7) == holds, rates
