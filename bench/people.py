@@ -58,17 +58,17 @@ class Group:
     honest: bool = True
 
 
-def python_messages(service: Service, told: Sequence[Answers], plan: Plan | None = None) -> Iterator[bytes]:
-    for answers, choices, importance in told:
+def python_messages(service: Service, answered: Sequence[Answers], plan: Plan | None = None) -> Iterator[bytes]:
+    for answers, choices, importance in answered:
         yield Person(plan or service.plan, Memory()).answer(answers, choices, importance=importance)
 
 
-def wrong_messages(service: Service, told: Sequence[Answers]) -> Iterator[bytes]:
+def wrong_messages(service: Service, answered: Sequence[Answers]) -> Iterator[bytes]:
     """A client whose thresholds are two thirds of the plan's, and who says nothing of it."""
     document = json.loads(json.dumps(service.plan.document))
     _distort(document["questions"])
     distorted = replace(parse_plan(json.dumps(document).encode()), sha256=service.plan.sha256)
-    return python_messages(service, told, distorted)
+    return python_messages(service, answered, distorted)
 
 
 _THRESHOLDS = frozenset({"redraw", "keep", "flip", "include", "keep_zero", "keep_one", "weight", "digits"})
@@ -97,20 +97,20 @@ for await (const line of createInterface({ input: process.stdin })) {
 """
 
 
-def by_node(service: Service, told: Sequence[Answers]) -> None:
+def by_node(service: Service, answered: Sequence[Answers]) -> None:
     node = shutil.which("node")
     assert node is not None
     command = [node, "--input-type=module", "--eval", _PROGRAM, MODULE.as_uri(), service.url, service.plan.fingerprint]
-    lines = "\n".join(json.dumps(one) for one in told)
+    lines = "\n".join(json.dumps(one) for one in answered)
     done = subprocess.run(command, input=lines.encode(), capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
 
 
-def by_page(service: Service, told: Sequence[Answers]) -> None:
+def by_page(service: Service, answered: Sequence[Answers]) -> None:
     folder = service.folder / "browser"
     folder.mkdir()
     with browser(folder) as page:
-        for one in told:
+        for one in answered:
             answer_on_page(page, service, one)
 
 
@@ -163,24 +163,24 @@ def _world(folder: Path, groups: Sequence[Group], *, hidden: bool) -> Iterator[t
     service.start()
     try:
         for group in groups:
-            told = list(group.crowd.answers(service.plan, hidden=hidden))
-            bodies = group.messages(service, told)
+            answered = list(group.crowd.answers(service.plan, hidden=hidden))
+            bodies = group.messages(service, answered)
             if bodies is not None:
                 accepted = asyncio.run(send_all(service.port, list(bodies)))
-                assert accepted == len(told), f"{accepted} of {len(told)} messages were taken"
+                assert accepted == len(answered), f"{accepted} of {len(answered)} messages were taken"
             closed = service.inbox / "closed" / group.name
             if group.honest:
                 done = pldp.release(service.spec, folder / "home", slot=group.name)
                 sides = {"client": published(folder / "home", done.release_id) | spreads(closed)}
             else:  # gates might refuse it, which would tell less than figures
                 sides = {"client": unpublished(load_spec(service.spec), group.name) | spreads(closed)}
-            assert json.loads((closed / "received.json").read_text()) == {"people": len(told), "rejected": {}}
+            assert json.loads((closed / "received.json").read_text()) == {"people": len(answered), "rejected": {}}
             read = folder / group.name
             read.mkdir()
             group.crowd.write(read)
-            own = pldp.release(write_spec(read, hidden=hidden, inbox=False), read / "home")
-            reports = read / "home" / "reports" / own.release_id
-            sides["pipeline"] = published(read / "home", own.release_id) | spreads(reports)
+            raw = pldp.release(write_spec(read, hidden=hidden, inbox=False), read / "home")
+            reports = read / "home" / "reports" / raw.release_id
+            sides["pipeline"] = published(read / "home", raw.release_id) | spreads(reports)
             known = group.crowd.truth()
             sides["truth"] = {key: (known[key], 0.0) for key in sides["client"] if key in known}
             yield group, sides

@@ -31,14 +31,14 @@ _FILL = """(([answers, choices, importance]) => {
 })"""
 
 
-def answer_on_page(page: Page, service: Service, told: Answers) -> None:
+def answer_on_page(page: Page, service: Service, answered: Answers) -> None:
     """One person with a browser of their own: nothing is kept of whoever came before."""
     address = f"{service.url}/#fingerprint={service.plan.fingerprint}"
     page.visit(address)
     page.evaluate("localStorage.clear()")
     page.visit(f"{service.url}/?{time.monotonic_ns()}#fingerprint={service.plan.fingerprint}")
     _until(page, "!document.getElementById('form').hidden")
-    page.evaluate(f"{_FILL}({json.dumps(told)})")
+    page.evaluate(f"{_FILL}({json.dumps(answered)})")
     _until(page, "!document.getElementById('review').hidden")
     shown = page.evaluate("document.getElementById('message').textContent")
     assert isinstance(check_message(service.plan, shown.encode()), Accepted)

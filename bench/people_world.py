@@ -68,11 +68,11 @@ class Crowd:
             self.people.iter_rows(named=True), self.held, self.takers["level"], self.users["profile"], strict=True
         )
         for row, basket, level, profile in rows:
-            told = {name: row[name] for name in ("meal", "age", *BOUNDS)}
-            told["items"] = [item for item, has in zip(baskets.ITEMS, basket, strict=True) if has]
-            told |= totals(plan.questions["aggregates"], weights, seen.get(row["id"], {}))
+            answered = {name: row[name] for name in ("meal", "age", *BOUNDS)}
+            answered["items"] = [item for item, has in zip(baskets.ITEMS, basket, strict=True) if has]
+            answered |= totals(plan.questions["aggregates"], weights, seen.get(row["id"], {}))
             chosen = dict.fromkeys(plan.questions, row["level"]) | {"items": level, "aggregates": profile}
-            yield told, chosen, {name: row[f"{name}_matters"] for name in BOUNDS}
+            yield answered, chosen, {name: row[f"{name}_matters"] for name in BOUNDS}
 
     def truth(self) -> dict[str, float]:
         """Of every estimate, by table and key."""

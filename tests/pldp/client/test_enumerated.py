@@ -167,11 +167,11 @@ def test_hidden_levels_are_told_once_for_all_questions_of_a_group() -> None:
         reports = {name: [int(one) for one in report["rows"][0]] for name, report in json.loads(str(text)).items()}
         told = {row[0] for row in reports.values()}
         assert len(told) == 1
-        wanted = levels.own if told == {1} else levels.other
+        wanted = levels.held if told == {1} else levels.other
         for name, value in asked.items():
             protocol = plan.questions[name].choices["mid"].channel.protocol  # type: ignore[attr-defined]
             assert isinstance(protocol, KRR)
-            wanted *= protocol.own if reports[name][1] == value else protocol.other
+            wanted *= protocol.held if reports[name][1] == value else protocol.other
         assert chance == wanted
 
 
