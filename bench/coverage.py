@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from bench import common
+from bench.cells import draw_cell, draw_cell_support
 from bench.coverage_page import write
 from bench.coverage_parts import NAMES, PUBLIC, Clock, again_file, available, rows_file, run, second_stage, shuffled
 from bench.coverage_report import MOST, REPEATS, Cell, Row, Setting, report, rows_of
@@ -32,7 +33,7 @@ from pldp.estimate.combine import Levels
 from pldp.estimate.guarded import Noise, worst_tilt
 from pldp.estimate.invert import ANYTHING, Cover, Table, hypothesis_table
 from pldp.estimate.path import guarded_weights
-from pldp.estimate.simulate import draw_cell, draw_cell_support, whole_counts
+from pldp.estimate.simulate import whole_counts
 
 _FULL = 100.0  # a Γ beyond says that the last level would hold nobody else
 _PARTS = (Fraction(1, 6), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3), Fraction(1))

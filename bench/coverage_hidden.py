@@ -15,6 +15,7 @@ from itertools import product
 
 import numpy as np
 
+from bench.cells import draw_cell
 from bench.coverage import MIXES, moved_tilt
 from bench.coverage_report import REPEATS, Row, row
 from pldp.channels.krr import KRR
@@ -25,7 +26,7 @@ from pldp.estimate.hidden_choice import MOST_VARIATION, calibrated_interval, cho
 from pldp.estimate.inference import Recipe
 from pldp.estimate.likelihood import table_blocks
 from pldp.estimate.score import Interval
-from pldp.estimate.simulate import draw_cell, draw_levels, whole_counts
+from pldp.estimate.simulate import draw_levels, whole_counts
 from pldp.questions.histograms.hidden import estimate_hidden
 
 FITS = 400

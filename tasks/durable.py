@@ -7,6 +7,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
+from pldp.errors import HomeError, Outcome, SourceError
 from pldp.tasks.inbox import printable
 
 
@@ -43,6 +44,27 @@ def make_folder(folder: Path, mode: int = 0o700) -> bool:
     return True
 
 
+def write_new(path: Path, content: bytes, mode: int, outcome: Outcome, taken: str) -> None:
+    """Write a file that was not there before, so that it outlives a loss of power; `taken` says why none is replaced.
+
+    SourceError with that outcome where a file or a link of that name is there, or none can be made.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    except FileExistsError:
+        rule = f"is there already{taken}"
+        raise SourceError(rule, outcome, file=printable(path), remedy="Name another file.") from None
+    except OSError as error:
+        raise SourceError(
+            f"cannot be written ({os.strerror(error.errno or 0)})", outcome, file=printable(path)
+        ) from None
+    with os.fdopen(descriptor, "wb") as handle:
+        handle.write(content)
+        handle.flush()
+        os.fsync(handle.fileno())
+    sync_folder(path.absolute().parent)
+
+
 def folder_bytes(folder: Path) -> int:
     """What the files of a folder take, whatever comes and goes meanwhile."""
     total = 0
@@ -51,6 +73,13 @@ def folder_bytes(folder: Path) -> int:
             with suppress(FileNotFoundError):
                 total += (Path(root) / name).lstat().st_size
     return total
+
+
+def delete_or_refuse(folder: Path, what: str, outcome: Outcome, remedy: str) -> None:
+    """Delete a folder with all that is in it; HomeError, in which `what` is the subject, where it is still there."""
+    reason = delete_folder(folder)
+    if reason is not None:
+        raise HomeError(f"{what} could not be deleted ({reason})", outcome, file=folder, remedy=remedy)
 
 
 def delete_folder(folder: Path) -> str | None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from datetime import datetime
 from pathlib import Path
 
 from pldp.client.plan import Plan, read_plan
-from pldp.errors import Outcome, SourceError, SpecError
+from pldp.errors import Outcome, SpecError
 from pldp.questions.collection import collection_plan
-from pldp.tasks.durable import sync_folder
-from pldp.tasks.inbox import printable
+from pldp.tasks.durable import write_new
 from pldp.tasks.signing import fingerprint, sign_plan
 from pldp.tasks.specfile import SpecFile
 
@@ -42,22 +40,5 @@ def write_plan(
         raise SpecError.broken(error, Outcome.NOTHING_WRITTEN, file=file.path) from None
     envelope = sign_plan(body, key)
     plan = read_plan(envelope, fingerprint(key), issued)
-    try:
-        descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    except FileExistsError:
-        raise SourceError(
-            "is there already, and people may have answered it",
-            Outcome.NOTHING_WRITTEN,
-            file=printable(to),
-            remedy="Name another file.",
-        ) from None
-    except OSError as error:
-        raise SourceError(
-            f"cannot be written ({os.strerror(error.errno or 0)})", Outcome.NOTHING_WRITTEN, file=printable(to)
-        ) from None
-    with os.fdopen(descriptor, "wb") as handle:
-        handle.write(envelope)
-        handle.flush()
-        os.fsync(handle.fileno())
-    sync_folder(to.absolute().parent)
+    write_new(to, envelope, 0o644, Outcome.NOTHING_WRITTEN, ", and people may have answered it")
     return plan

@@ -14,7 +14,7 @@ from pldp.questions.plan import Plan
 from pldp.questions.received import Received
 from pldp.spec.runner import Runner
 from pldp.tasks.buckets import bring_together, users_in
-from pldp.tasks.durable import delete_folder
+from pldp.tasks.durable import delete_or_refuse
 from pldp.tasks.holdings import Holdings
 from pldp.tasks.leftout import FileRead, account_strangers
 from pldp.tasks.partitions import cells_within, rows_in
@@ -72,14 +72,12 @@ def discard(vault: Path) -> None:
     for left_over in (vault, vault.with_name(vault.name + ".wal")):
         left_over.unlink(missing_ok=True)
     for folder in map(vault.with_name, ("partitions", "pieces", "sorting")):
-        reason = delete_folder(folder)
-        if reason is not None:
-            raise HomeError(
-                f"what was read of the source could not be deleted ({reason})",
-                Outcome.NOTHING_DRAWN,
-                file=folder,
-                remedy="Delete the folder yourself, then run the same command again.",
-            )
+        delete_or_refuse(
+            folder,
+            "what was read of the source",
+            Outcome.NOTHING_DRAWN,
+            "Delete the folder yourself, then run the same command again.",
+        )
 
 
 def refuse_second_draw(run: Run) -> None:

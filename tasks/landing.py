@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from pldp.errors import HomeError, Outcome
-from pldp.tasks.durable import delete_folder, make_folder
+from pldp.errors import Outcome
+from pldp.tasks.durable import delete_folder, delete_or_refuse, make_folder
 from pldp.tasks.home import Home
 from pldp.tasks.publish import status_of
 from pldp.tasks.source import described
@@ -93,14 +93,7 @@ def _sweep(home: Home, exports: Path, current: Path) -> None:
 
 
 def _delete(folder: Path) -> None:
-    reason = delete_folder(folder)
-    if reason is not None:
-        raise HomeError(
-            f"raw values could not be deleted ({reason})",
-            Outcome.AS_BEFORE,
-            file=folder,
-            remedy="Delete the folder yourself.",
-        )
+    delete_or_refuse(folder, "raw values", Outcome.AS_BEFORE, "Delete the folder yourself.")
 
 
 def alive(process: int) -> bool:

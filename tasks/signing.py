@@ -22,31 +22,14 @@ from cryptography.hazmat.primitives.serialization import (
 
 from pldp.client.plan import VERSION
 from pldp.errors import Outcome, SourceError
-from pldp.tasks.durable import sync_folder
+from pldp.tasks.durable import write_new
 from pldp.tasks.inbox import printable
 
 
 def make_key(path: Path) -> str:
     """A new key pair in a file of mode 0600 that was not there before; returns its fingerprint."""
     content = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        raise SourceError(
-            "is there already; plans that people hold are signed by it",
-            Outcome.NOTHING_SIGNED,
-            file=printable(path),
-            remedy="Name another file.",
-        ) from None
-    except OSError as error:
-        raise SourceError(
-            f"cannot be written ({os.strerror(error.errno or 0)})", Outcome.NOTHING_SIGNED, file=printable(path)
-        ) from None
-    with os.fdopen(descriptor, "wb") as handle:
-        handle.write(content)
-        handle.flush()
-        os.fsync(handle.fileno())
-    sync_folder(path.absolute().parent)
+    write_new(path, content, 0o600, Outcome.NOTHING_SIGNED, "; plans that people hold are signed by it")
     return fingerprint(path)
 
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
-from pldp.estimate.critical import CONFIDENCE, biased_quantile
 
 
 @dataclass(frozen=True)
@@ -108,19 +107,3 @@ def worst_bias(weights: Floats, shares: Floats, frequency: Floats, gamma: float)
             for side in (1, -1)
         )
     ) * np.clip(frequency, 0, 1)
-
-
-def guarded_half_width(
-    weights: Floats, n: Counts, noise: Noise, frequency: Floats, gamma: float, confidence: float = CONFIDENCE
-) -> Floats:
-    """se·cv(B/se), the largest over the tilts that bias upwards, downwards, and that are noisiest."""
-    shares = n / n.sum()
-    relative = weights / shares[:, None]
-    loudest = relative**2 * ((noise.held - noise.other) / n)[:, None]
-    widths = []
-    for direction in (relative, -relative, loudest):
-        tilt = worst_tilt(np.broadcast_to(direction, weights.shape), shares, frequency, gamma)
-        bias, variance = tilted_moments(weights, n, noise, frequency, tilt)
-        error = np.sqrt(np.maximum(variance, 1e-300))
-        widths.append(error * biased_quantile(bias / error, confidence))
-    return np.max(widths, axis=0)

@@ -16,7 +16,7 @@ from typing import Self
 import duckdb
 import pyarrow as pa
 
-from pldp.errors import Outcome, Problem, SourceError
+from pldp.errors import Outcome, SourceError
 from pldp.spec.source import Located, TableName
 from pldp.tasks.inbox import printable
 from pldp.tasks.query import connect_memory, identifier, statement, text
@@ -39,13 +39,6 @@ class DuckdbTable(Source):
     @property
     def name(self) -> str:
         return f"{printable(self.path)}, table {self.table}"
-
-    def problem(self) -> Problem | None:
-        try:
-            self.columns()
-        except SourceError as error:
-            return error.problems[0]
-        return None
 
     def columns(self) -> tuple[str, ...]:
         with self._opened() as rows:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from pldp.errors import Problem, SourceError
+from pldp.errors import SourceError
 from pldp.tasks.inbox import printable
 from pldp.tasks.query import connect_memory
 from pldp.tasks.sources.file import File
@@ -27,13 +27,6 @@ class Files(Source):
     @property
     def name(self) -> str:
         return printable(self.path)
-
-    def problem(self) -> Problem | None:
-        try:
-            self.columns()
-        except SourceError as error:
-            return error.problems[0]
-        return None
 
     @cached_property
     def _files(self) -> tuple[File, ...]:

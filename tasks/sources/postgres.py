@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pldp.errors import Outcome, Problem, SourceError
+from pldp.errors import Outcome, SourceError
 from pldp.spec.source import Located, TableName
 from pldp.tasks.query import identifier, statement
 from pldp.tasks.sources.parquetfile import ParquetFile
@@ -62,13 +62,6 @@ class PostgresTable(Source):
     @property
     def misread(self) -> str:
         return f"{self.field}.table"
-
-    def problem(self) -> Problem | None:
-        try:
-            self.columns()
-        except SourceError as error:
-            return error.problems[0]
-        return None
 
     def columns(self) -> tuple[str, ...]:
         with self._reading(statement("10_ingest_postgres_columns", table=self._quoted)) as reader:

@@ -36,9 +36,13 @@ class Source(ABC):
     def name(self) -> str:
         """What errors call it."""
 
-    @abstractmethod
     def problem(self) -> Problem | None:
         """Why it cannot be looked at; None where it is there."""
+        try:
+            self.columns()
+        except SourceError as error:
+            return error.problems[0]
+        return None
 
     @abstractmethod
     def columns(self) -> tuple[str, ...]:

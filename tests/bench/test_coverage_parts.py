@@ -16,6 +16,7 @@ import bench.coverage
 import bench.coverage_page
 import bench.coverage_release
 from bench import common
+from bench.cells import draw_cell, draw_cell_support
 from bench.coverage import main, measure, protocols_of
 from bench.coverage_hidden import Hidden, draw_one, fits
 from bench.coverage_hidden import grid as hidden_grid
@@ -28,7 +29,7 @@ from pldp.estimate.answer import answer
 from pldp.estimate.combine import estimate_levels
 from pldp.estimate.hidden import draw_hidden
 from pldp.estimate.invert import Cover
-from pldp.estimate.simulate import draw_cell, draw_cell_support, draw_levels, whole_counts
+from pldp.estimate.simulate import draw_levels, whole_counts
 from tests.pldp.world import z_bound
 
 

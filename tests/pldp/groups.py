@@ -16,7 +16,8 @@ import numpy as np
 
 from pldp.channels.protocol import Floats, PureProtocol
 from pldp.estimate.combine import Combined, Levels, linear_variance, linear_weights, spread
-from pldp.estimate.score import ContrastNoise, Interval, contrast_interval, contrast_noise, linear_curve, score_interval
+from pldp.estimate.score import ContrastNoise, Interval, contrast_noise
+from tests.pldp.scores import contrast_interval, linear_curve, score_interval
 
 _LEAST = 1e-200
 

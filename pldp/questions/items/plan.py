@@ -99,11 +99,6 @@ class ItemsPlan(Frozen):
         return all(level.keeps_bound for level in self.levels)
 
     @property
-    def needs_independence(self) -> bool:
-        """Whether estimates are unbiased only if levels are chosen independently of the items."""
-        return len(self.levels) > 1 and self.combination == "oc+"
-
-    @property
     def covered(self) -> str:
         """How far levels may be chosen by what people hold, in a sentence; empty where there is nothing to choose."""
         if len(self.levels) == 1:

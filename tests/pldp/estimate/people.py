@@ -6,11 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from bench.cells import draw_cell, draw_cell_support
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.channels.subset import Subset
 from pldp.estimate.combine import Levels
-from pldp.estimate.simulate import draw_cell, draw_cell_support, whole_counts
+from pldp.estimate.simulate import whole_counts
 
 SHARES = np.array([0.70, 0.20, 0.05, 0.04, 0.01])
 PARTS = (Fraction(1, 6), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3), Fraction(1))

@@ -13,15 +13,9 @@ from pldp.channels.subset import Subset
 from pldp.channels.unary import BRR, OUE
 from pldp.estimate.combine import combine_linear, linear_variance, noise_variances, spread
 from pldp.estimate.guarded import Noise
-from pldp.estimate.score import (
-    Curve,
-    contrast_interval,
-    contrast_noise,
-    invert,
-    linear_curve,
-    score_interval,
-)
+from pldp.estimate.score import contrast_noise
 from tests.pldp.estimate.people import five_levels, one_cell
+from tests.pldp.scores import Curve, contrast_interval, invert, linear_curve, score_interval
 from tests.pldp.world import attribute_plan, simulate, z_bound, zipf
 
 Z = 1.959964
