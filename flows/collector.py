@@ -121,6 +121,8 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 def application(collector: Collector) -> Starlette:
+    """The collector as a web application: reports in, the plan, its health and the page out."""
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> Any:
         collector.writer.open()

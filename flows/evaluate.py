@@ -68,7 +68,12 @@ def evaluate(
     dependence: float | None = None,
     source: Path | None = None,
 ) -> Evaluated:
-    """`dependence` is the Γ as far as which repetitions also deal people's levels by what they hold."""
+    """Compare the estimates of a spec file with the truth, over repetitions; nothing is published.
+
+    `source` stands in for the spec's. With `keep_levels` repetitions deal nobody another level; `dependence` is the Γ as
+    far as which they also deal people's levels by what they hold. What comes back has the tables of the study and the
+    verdicts of all gates; SpecError or SourceError before anything runs.
+    """
     file = load_spec(spec_path, source, evaluation=True)
     file.refuse_evaluation()
     refuse_dealing(file, dependence, keep_levels=keep_levels)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 def show_release(out: Console, published: PublishedRelease, home: Path, *, resumed: bool = False) -> None:
+    """Print a release: tables, gates, model, and where its page, statement and reports lie."""
     row = published.releases.to_dicts()[0]
     state = "is there already; nothing was drawn" if resumed else row["status"]
     when = f"{row['created_at']:%Y-%m-%d %H:%M} UTC"

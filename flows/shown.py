@@ -25,6 +25,7 @@ MOST_ROWS = 40
 
 
 def show_plan(out: Console, planned: Planned) -> None:
+    """Print what a spec will ask, promise and come to."""
     plan = planned.plan
     out.print(styled(plan.name, "bold"), f"plan {plan.sha256[:12]}", highlight=False)
     for unit in plan.units:

@@ -225,6 +225,7 @@ def _types(connection: duckdb.DuckDBPyConnection, sql: str) -> list[duckdb.State
 def fetch(
     connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any], limit: int | None = None
 ) -> Answer:
+    """Run one query: at most `limit` rows, and whether these are all of them. RequestError where the text is empty."""
     result = connection.execute(sql, parameters) if parameters else connection.execute(sql)
     # Nothing comes back of an empty text.
     columns = tuple(column[0] for column in (result and result.description) or ())

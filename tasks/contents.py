@@ -65,6 +65,7 @@ def _exact(cell: Any) -> Any:
 
 
 def file_hash(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
     digest = hashlib.sha256()
     with path.open("rb") as handle:
         while chunk := handle.read(_CHUNK):

@@ -69,6 +69,7 @@ def n_partitions(n_users: int, plan: Plan, runner: Runner) -> int:
 
 
 def discard(vault: Path) -> None:
+    """Delete a vault's database and all beside it that was read of the source; HomeError where something stays."""
     for left_over in (vault, vault.with_name(vault.name + ".wal")):
         left_over.unlink(missing_ok=True)
     for folder in map(vault.with_name, ("partitions", "pieces", "sorting")):

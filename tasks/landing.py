@@ -97,6 +97,7 @@ def _delete(folder: Path) -> None:
 
 
 def alive(process: int) -> bool:
+    """Whether a process of this number runs."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -110,6 +110,7 @@ class Dealt:
 
 
 def pieces_of(run: Run) -> Path:
+    """The folder that pieces of a run's tables lie in."""
     return run.vault.with_name("pieces")
 
 

@@ -52,6 +52,7 @@ def over(relation: duckdb.DuckDBPyRelation, name: str, query: str) -> duckdb.Duc
 
 
 def identifier(name: str) -> str:
+    """A name as SQL takes it."""
     return '"' + name.replace('"', '""') + '"'
 
 

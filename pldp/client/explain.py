@@ -28,6 +28,7 @@ class Odds:
 
 
 def explain(question: Question, choice: str) -> Odds:
+    """What a choice of a question means to the person who makes it: odds, and a sentence with them."""
     channel = question.choices[choice].channel
     if isinstance(channel, Histogram | Hidden):
         odds = _pointing(((channel.protocol.held, channel.protocol.other),), "have another answer", "have yours")

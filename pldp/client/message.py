@@ -78,6 +78,7 @@ _JSON = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def write_message(plan: Plan, id_: str, reports: Mapping[str, Any], token: str | None = None) -> bytes:
+    """The bytes that a client sends: reports by question, the plan that they were drawn by, a token if one is asked."""
     message = {"version": VERSION, "plan": plan.sha256, "id": id_, "token": token, "reports": reports}
     kept = {key: part for key, part in message.items() if part is not None}
     return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()

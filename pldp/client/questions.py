@@ -147,6 +147,7 @@ def _weight(name: str, weight: int) -> int:
 
 
 def read_attribute(part: Mapping[str, Any]) -> Attribute:
+    """An attribute of a collection plan, from its JSON; ValueError or KeyError where that is no attribute."""
     kind, values = part["kind"], tuple(part.get("values", ()))
     if kind not in ("value", "bins", "number", "items", "total"):
         raise ValueError(f"unknown kind of attribute {kind}")
@@ -166,6 +167,7 @@ def read_attribute(part: Mapping[str, Any]) -> Attribute:
 
 
 def read_question(part: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> Question:
+    """A question of a collection plan with its channels, from its JSON; ValueError or KeyError where that is none."""
     hidden, important = part.get("hidden"), part.get("important")
     levels = None if hidden is None else _protocol(hidden["channel"])
     if levels is not None and not isinstance(levels, KRR):

@@ -33,6 +33,7 @@ class Answer:
 
 
 def gamma_of(dependence: float | None) -> float:
+    """The largest ratio by which choices may depend on values; a dependence that is not known allows any."""
     return ANYTHING if dependence is None else dependence
 
 

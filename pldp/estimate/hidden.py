@@ -182,6 +182,7 @@ def spread_of_levels(mean: Floats, protocols: tuple[PureProtocol, ...]) -> tuple
 
 
 def same_class(protocols: tuple[PureProtocol, ...]) -> None:
+    """ValueError unless all levels draw by one protocol: else reports tell the level."""
     if len({type(protocol) for protocol in protocols}) != 1:
         raise ValueError("hidden levels need one protocol for all levels of an attribute")
 

@@ -111,6 +111,7 @@ def tally_hidden(protocol: PureProtocol, reports: Reports, level_reports: NDArra
 
 
 def check_levels(level_reports: NDArray[np.integer], n_levels: int) -> None:
+    """ValueError where a reported level is none of the levels."""
     if level_reports.size and not 0 <= int(level_reports.min()) <= int(level_reports.max()) < n_levels:
         raise ValueError(f"a level report lies outside the {n_levels} levels")
 
@@ -203,6 +204,7 @@ def _unseen(
 
 
 def check_size(protocols: Sequence[PureProtocol]) -> int:
+    """How many values there are; ValueError where levels differ in that, or there are too many for a likelihood."""
     size = protocols[0].domain_size
     if any(protocol.domain_size != size for protocol in protocols):
         raise ValueError("the levels of an attribute must have the same values")

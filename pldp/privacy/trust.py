@@ -69,6 +69,7 @@ OPERATED = TrustModel(
 
 
 def trust_model(perturbed_by: Literal["vault", "clients"]) -> TrustModel:
+    """Who has to be trusted, by who drew the noise."""
     return LOCAL if perturbed_by == "clients" else OPERATED
 
 

@@ -19,6 +19,7 @@ the people more hold all values in turn."""
 
 
 def compare_support(channel: str, protocol: PureProtocol, epsilon: float) -> Compared:
+    """A protocol's probabilities beside those that ε gives by the laws of `pldp/proof/laws.py`."""
     again = support_law(protocol, epsilon)
     held_pair, others = protocol.exact_pairs
     if protocol.domain_size == 1:

@@ -88,7 +88,8 @@ class Question(Sending, Provable):
         """What a person takes of a partition, in cells of a histogram: partitions are sized by it."""
 
     @abstractmethod
-    def sheets(self) -> tuple[Sheet, ...]: ...
+    def sheets(self) -> tuple[Sheet, ...]:
+        """Its files of reports: by choice where each has a channel of its own, else everybody's together."""
 
     @abstractmethod
     def draw(self, sheet: Sheet, rows: Columns, stream: Keystream, adapted: bytes | None) -> Columns:

@@ -45,6 +45,7 @@ def without(rows: Rows, column: str, left_out: Collection[str]) -> Rows:
 
 
 def height(rows: Rows) -> int:
+    """How many rows a table has."""
     return len(next(iter(rows.values()), ()))
 
 

@@ -14,6 +14,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 
 def offsets(name: str) -> str:
+    """The column of a list's bounds: row i has the values from its entry i to its entry i + 1."""
     return f"{name}:offsets"
 
 

@@ -129,6 +129,7 @@ class Levels(Model):
 
 
 def strictest(choices: dict[str, Fraction]) -> str:
+    """The level of the smallest budget."""
     return min(choices, key=lambda level: choices[level])
 
 

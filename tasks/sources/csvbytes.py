@@ -23,6 +23,7 @@ _SPACES = 64
 
 
 def open_bytes(path: Path) -> BinaryIO | gzip.GzipFile:
+    """A file's bytes as they are before compression."""
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 

@@ -76,6 +76,7 @@ def position(code: int) -> Fraction:
 
 
 def positions(codes: Codes) -> Floats:
+    """Codes as numbers of [−1, 1]."""
     return codes.astype(np.float64) * (2 / CODES) - 1
 
 

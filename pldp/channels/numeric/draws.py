@@ -37,6 +37,7 @@ def bernoulli(threshold: int, count: int, stream: Keystream) -> NDArray[np.uint8
 
 
 def fair_bits(count: int, stream: Keystream) -> NDArray[np.uint8]:
+    """So many bits, one per byte, each 1 with probability ½."""
     words = stream.copy(-(-count // 64))
     return np.unpackbits(words.view(np.uint8), count=count)
 

@@ -20,11 +20,13 @@ Signs = NDArray[np.uint8]
 
 
 def check_keep(keep: int) -> None:
+    """ValueError unless a sign is kept more often than not, and not always."""
     if not SCALE // 2 < keep < SCALE:
         raise ValueError("keep must lie strictly between 2^63 and 2^64")
 
 
 def threshold(epsilon: Fraction) -> int:
+    """How often, of 2^64 times, a sign is kept at this budget; ValueError where that leaves no signal."""
     keep = logistic_threshold(epsilon)
     if keep <= SCALE // 2:
         raise ValueError(f"a budget of {float(epsilon):g} is too small to leave any signal")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 def asked(plan: Aggregates, spec: Any) -> Asked:
+    """What clients are asked: a total per attribute, reported once to every provider."""
     labels = spec.labels or {}
     attributes = tuple(
         {"name": name, "kind": "total", "grid": str(step), "label": labels.get(name, name)}

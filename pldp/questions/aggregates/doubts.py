@@ -42,6 +42,7 @@ def scales(plan: Aggregates, provider: str) -> Floats:
 
 
 def doubts(plan: Aggregates, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
+    """Totals that no population could have, and reports that stand there too often, with this false alarm together."""
     return (*_impossible(plan, evidence, alpha / 2), *plan.repeated(evidence, alpha / 2))
 
 

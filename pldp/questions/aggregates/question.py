@@ -81,8 +81,8 @@ class Aggregates(AggregatesPlan, Question):
     def sheets(self) -> tuple[Sheet, ...]:
         """One per provider, with everybody's reports together and the profile in a column.
 
-        Not one per profile, as levels have it: there may be ten thousand of them, and providers who pool their files
-        must not link a user by the row, so a provider's rows are shuffled over all profiles.
+        Not one per profile, as levels have it: there may be ten thousand of them, and one call draws for all. Rows are
+        shuffled over all profiles, so that providers who pool their files link nobody by the row.
         """
         fields = (self.choice_field, *self.vault_fields)
         return tuple(Sheet(path, fields, (name,), shuffled=True) for path, name in self._providers.items())

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 def asked(plan: Histograms, spec: Any) -> Asked:
+    """What clients are asked: one value per attribute, and a level."""
     attributes: dict[str, dict[str, Any]] = {}
     for published in spec.published:
         for part in spec.parts(published):

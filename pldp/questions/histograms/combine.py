@@ -132,6 +132,7 @@ def _stream(plan: Histograms, attribute: AttributePlan, reports: Reports) -> Ite
 
 
 def conclude(plan: Histograms, tallies: Tallies, estimates: Mapping[str, Mapping[str, Histogram]]) -> HistogramsResult:
+    """Answers, estimates of every method and level, and what binned numbers tell, by attribute."""
     counted = supports(plan, tallies)
     answers = tuple(estimates[plan.methods_of(attribute)[0]][attribute.name] for attribute in plan.attributes)
     levels = () if plan.hidden is not None else tuple(level_estimates(plan, support) for support in counted)

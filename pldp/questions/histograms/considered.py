@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 def hidden_plan(spec: Spec) -> HiddenPlan | None:
+    """The channel of levels where the spec hides them, else None; ValueError where its budget leaves no signal."""
     if spec.levels.epsilon_p is None or spec.levels.max_leak is None:
         return None
     try:
@@ -36,6 +37,7 @@ def hidden_plan(spec: Spec) -> HiddenPlan | None:
 
 
 def strictest_first(spec: Spec) -> dict[str, Fraction]:
+    """Levels with their budgets, the smallest budget first."""
     return dict(sorted(spec.levels.choices.items(), key=lambda choice: choice[1]))
 
 

@@ -65,6 +65,7 @@ def true_histograms(plan: Histograms, people: Partitions) -> HistogramsTruth:
 
 
 def true_counts(plan: Histograms, people: Partitions) -> dict[str, Counts]:
+    """How many people hold each value at each level, by attribute; for evaluations alone."""
     fields = [(plan.choice_field(i), f"value_{i}") for i in range(len(plan.attributes))]
     counts = {a.name: np.zeros((len(plan.levels), len(a.values)), dtype=np.int64) for a in plan.attributes}
     for rows in people(list(dict.fromkeys(name for pair in fields for name in pair))):

@@ -118,6 +118,7 @@ def predict_hidden(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, 
 
 
 def level_costs(attribute: AttributePlan, sizes: Counts, frequency: Floats) -> tuple[LevelCost, ...]:
+    """By level: the error of its people, the error if all chose it, and what one of them tells beside the best."""
     n_users = int(sizes.sum())
     information = [
         float(np.mean(1 / (protocol.noise_variance(frequency) + spread(frequency, n_users))))

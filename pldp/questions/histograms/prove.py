@@ -30,6 +30,7 @@ HIDDEN_METHODS = ("auem", "self-calibrated", "sum")
 
 
 def recomputed(plan: Histograms) -> Iterator[Compared]:
+    """Every channel of every attribute and level, and the one of hidden levels, against its law."""
     for attribute in plan.attributes:
         for level in attribute.levels:
             yield compare_support(f"{attribute.name} at {level.level}", level.protocol, float(level.budget))
@@ -95,6 +96,7 @@ def _expected(plan: Histograms, attribute: int, level: int | None) -> HistogramT
 
 
 def rehearsed(plan: Histograms, stream: Keystream, cells: int) -> Iterator[Trial]:
+    """Made-up people of every attribute and level, `cells` of them at the most."""
     channels = sum(len(attribute.levels) for attribute in plan.attributes)
     for sheet in plan.sheets():
         number, level = plan.places[sheet.path]

@@ -100,6 +100,7 @@ def tabulates(plan: Histograms, attribute: int) -> bool:
 
 
 def tally(plan: Histograms, sheet: Sheet, reports: Columns) -> HistogramTally:
+    """How many reports a file has and what they support; by the reported level where levels are hidden."""
     attribute, level = plan.places[sheet.path]
     protocols, tabulated = plan.attributes[attribute].protocols, tabulates(plan, attribute)
     protocol = protocols[level or 0]

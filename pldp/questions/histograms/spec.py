@@ -126,6 +126,7 @@ class Crosstab(Model):
 
 
 def check_assumed(assumed: tuple[Fraction, ...] | None, size: int) -> None:
+    """BrokenRule unless assumed frequencies are one share per value and sum to one."""
     if assumed is None:
         return
     if len(assumed) != size:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def statement(plan: Histograms) -> Part:
+    """The part of the privacy statement: what attributes spend at each level, and what is public or assumed."""
     worst = prod((max(level.protocol.worst_ratio for level in a.levels) for a in plan.attributes), start=Fraction(1))
     hidden = plan.hidden is not None
     return Part(
@@ -59,6 +60,7 @@ def statement(plan: Histograms) -> Part:
 
 
 def exposed(plan: Histograms) -> Iterator[Exposed]:
+    """What every attribute tells about each column that it is made of."""
     for attribute in plan.attributes:
         worst = max(attribute.levels, key=lambda level: level.budget)
         for column in attribute.columns or attribute.parts:

@@ -67,6 +67,7 @@ class ItemsResult:
 
 
 def combine(plan: Items, tallies: Tallies, reports: Reports) -> Mined:
+    """Supports and frequent sets, as the kind of channel allows."""
     channel = plan.levels[0].channel
     if isinstance(channel, Sampled):
         halves = tuple(support_of(plan, tallies, phase) for phase in range(plan.phases))
@@ -78,6 +79,7 @@ def combine(plan: Items, tallies: Tallies, reports: Reports) -> Mined:
 
 
 def conclude(plan: Items, tallies: Tallies, mined: Mined) -> ItemsResult:
+    """The mined sets beside the tallies that they came from."""
     return ItemsResult(tuple(support_of(plan, tallies, phase) for phase in range(plan.phases)), mined)
 
 

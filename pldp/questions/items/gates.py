@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 def gates(plan: Items, evidence: Evidence) -> tuple[Gate, ...]:
+    """What must hold of items: exact bounds, complete and finite tables, and that everybody was counted."""
     result: ItemsResult = evidence.result
     itemsets, rules = evidence.tables["itemsets"], evidence.tables["rules"]
     singles = level_singles(plan, result.supports[0].counts, result.supports[0].n)

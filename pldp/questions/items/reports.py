@@ -52,6 +52,7 @@ def draw(plan: Items, sheet: Sheet, rows: Columns, stream: Keystream, adapted: b
 
 
 def tally(plan: Items, sheet: Sheet, reports: Columns) -> ItemsTally:
+    """How many reports a file has, and what they support."""
     phase, level = plan.places[sheet.path]
     return ItemsTally(len(next(iter(reports.values()))), plan.levels[level].channel.support(reports, phase))
 
@@ -79,6 +80,7 @@ def write_candidates(candidates: Candidates) -> bytes:
 
 
 def read_candidates(adapted: bytes | None) -> list[Itemsets]:
+    """The sets that the second half is asked about, by length; ValueError where none were committed."""
     if adapted is None:
         raise ValueError("the second half of a sampled release is asked about sets, which are not there")
     return [np.array(sets, dtype=np.int32) for sets in json.loads(adapted)]

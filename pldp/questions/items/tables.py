@@ -24,6 +24,7 @@ Sides = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def tables(plan: Items, result: ItemsResult) -> dict[str, Rows]:
+    """Published rows of item sets and rules."""
     return {"itemsets": itemset_rows(plan, result), "rules": rule_rows(plan, result.mined)}
 
 

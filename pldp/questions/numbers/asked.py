@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 def asked(plan: Numbers, spec: Any) -> Asked:
+    """What clients are asked: a number per attribute, of which a few are reported."""
     labels = {number.name: number.label for number in spec.number_attributes}
     attributes = {
         question.attribute: {

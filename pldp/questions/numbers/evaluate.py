@@ -39,6 +39,7 @@ class NumbersTruth:
 
 
 def true_numbers(plan: Numbers, people: Partitions) -> NumbersTruth:
+    """Means and quantiles without noise, for evaluations alone."""
     names = [f"number_{i}" for i in plan.fields]
     totals, n_users = [0] * len(names), 0
     for rows in people(names):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def gates(plan: Numbers, evidence: Evidence) -> tuple[Gate, ...]:
+    """What must hold of numbers: complete and finite tables, levels that agree, and that everybody was counted."""
     result, means, quantiles = evidence.result, evidence.tables["means"], evidence.tables["quantiles"]
     looked_at = (
         personal_budgets(plan, result),

@@ -72,6 +72,7 @@ def public_sentences(numbers: NumbersPlan) -> list[str]:
 
 
 def statement(plan: Numbers) -> Part:
+    """The part of the privacy statement: what a person spends on numbers at each level."""
     return Part(
         guarantee="personalised by level",
         neighbours="two values of one user's row, at the same chosen levels",

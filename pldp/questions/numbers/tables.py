@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def tables(plan: Numbers, result: NumbersResult) -> dict[str, Rows]:
+    """Published rows of means, quantiles and bins, as far as they are asked for."""
     return {
         "means": mean_rows(plan, result),
         "quantiles": quantile_rows(result.quantiles),
@@ -25,6 +26,7 @@ def tables(plan: Numbers, result: NumbersResult) -> dict[str, Rows]:
 
 
 def mean_rows(plan: Numbers, result: NumbersResult) -> Rows:
+    """One row per attribute: its mean with its error, in the units of the source."""
     bounds = {question.attribute: question.bounds for question in plan.questions}
     return stacked(
         [
@@ -42,6 +44,7 @@ def mean_rows(plan: Numbers, result: NumbersResult) -> Rows:
 
 
 def quantile_rows(distributions: Sequence[Distribution]) -> Rows:
+    """One row per attribute and probability."""
     return stacked(
         [
             {
