@@ -70,8 +70,8 @@ def evaluate(
 ) -> Evaluated:
     """Compare the estimates of a spec file with the truth, over repetitions; nothing is published.
 
-    `source` stands in for the spec's. With `keep_levels` repetitions deal nobody another level; `dependence` is the Γ as
-    far as which they also deal people's levels by what they hold. What comes back has the tables of the study and the
+    `source` stands in for the spec's. With `keep_levels` repetitions deal nobody another level; `dependence` is the Γ
+    as far as which they also deal levels by what people hold. What comes back has the tables of the study and the
     verdicts of all gates; SpecError or SourceError before anything runs.
     """
     file = load_spec(spec_path, source, evaluation=True)
