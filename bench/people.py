@@ -19,6 +19,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -64,20 +65,21 @@ def python_messages(service: Service, answered: Sequence[Answers], plan: Plan | 
 
 
 def wrong_messages(service: Service, answered: Sequence[Answers]) -> Iterator[bytes]:
-    """A client whose thresholds are two thirds of the plan's, and who says nothing of it."""
+    """A client whose thresholds are two thirds of the plan's or less, and who says nothing of it."""
     document = json.loads(json.dumps(service.plan.document))
     _distort(document["questions"])
     distorted = replace(parse_plan(json.dumps(document).encode()), sha256=service.plan.sha256)
     return python_messages(service, answered, distorted)
 
 
-_THRESHOLDS = frozenset({"redraw", "keep", "flip", "include", "keep_zero", "keep_one", "weight", "digits"})
+_SHARES = dict.fromkeys(("redraw", "keep", "flip", "include", "keep_zero", "keep_one", "weight"), Fraction(2, 3))
+_SHARES["digits"] = Fraction(1, 2)  # of noise that moves no estimate, so that it shows in the spread of reports
 
 
 def _distort(part: Any) -> None:
     for key, inner in part.items() if isinstance(part, dict) else enumerate(part):
-        if key in _THRESHOLDS:
-            whole = [int(one) * 2 // 3 for one in ([inner] if isinstance(inner, str) else inner)]
+        if key in _SHARES:
+            whole = [int(int(one) * _SHARES[key]) for one in ([inner] if isinstance(inner, str) else inner)]
             part[key] = str(whole[0]) if isinstance(inner, str) else [str(one) for one in whole]
         elif isinstance(inner, dict | list):
             _distort(inner)

@@ -295,8 +295,10 @@ def test_after_a_kill_nothing_links_a_token_to_a_report(tmp_path: Path) -> None:
     made = tokens(service, 40)
     service.start()
     with httpx.Client(base_url=service.url) as client:
-        for token in made[:20]:
-            assert client.post("/reports", content=service.message(token=token)).status_code == 202
+        bodies = [service.message(token=token) for token in made[:20]]
+        for body in bodies:
+            assert client.post("/reports", content=body, headers=PLANTED).status_code == 202
+        assert client.post("/reports", content=b"quince-and-marmalade", headers=PLANTED).status_code == 422
         service.stop(signal.SIGKILL)
     nothing_links(service, spent=made[:20], unspent=made[20:])
     service.start()
@@ -304,6 +306,24 @@ def test_after_a_kill_nothing_links_a_token_to_a_report(tmp_path: Path) -> None:
         nothing_links(service, spent=made[:20], unspent=made[20:])
     finally:
         service.stop(signal.SIGKILL)
+    nothing_planted(service, made, bodies)
+    close_slot(service.inbox, "monday", service.plan)
+    nothing_planted(service, made, bodies)
+
+
+PLANTED = {"X-Forwarded-For": "203.0.113.77", "User-Agent": "planted-agent", "Cookie": "planted=cookie", "Referer": "x"}
+
+
+def nothing_planted(service: Service, tokens: list[str], bodies: list[bytes]) -> None:
+    """Neither a token, an id, an answer, an address nor a header, in any file of the inbox or in the log."""
+    files = [path for path in service.inbox.rglob("*") if path.is_file() and path.name != "plan.signed"]
+    left = b"".join(path.read_bytes() for path in (*files, service.folder / "log"))
+    ids = [json.loads(body)["id"] for body in bodies]
+    answer = service.plan.document["attributes"][0]["values"][0]
+    words = [*tokens, *ids, answer, "quince", "planted", "203.0.113.77", "127.0.0.1"]
+    assert left
+    assert [word for word in words if word.encode() in left] == []
+    assert not any(bytes.fromhex(one) in left for one in ids)
 
 
 def nothing_links(service: Service, spent: list[str], unspent: list[str]) -> None:
