@@ -19,6 +19,7 @@ from pldp.questions.plan import USER
 from pldp.questions.specs import SPECS, kind_of
 from pldp.questions.target import largest_error
 from pldp.tasks.specfile import load_spec, read_content
+from tests.faults.dying import start
 from tests.flows.conftest import PATIENCE, Finished, Pldp
 from tests.people import LEVELS, make_people, partial_to_value, world, write_spec
 
@@ -127,14 +128,14 @@ class TestRelease:
     def test_two_at_once_in_one_home(self, tmp_path: Path, pldp: Pldp) -> None:
         """The second is told so with exit code 3; one that waits is served after the first."""
         spec, home = world(tmp_path, make_people(20_000)), tmp_path / "home"
-        command = [sys.executable, "-m", "pldp.flows.cli", "release", str(spec), "--home", str(home)]
-        first = subprocess.Popen([*command, "--slot", "first"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        first = start(tmp_path / "said", "release", spec, "--home", home, "--slot", "first")
         while not list(home.glob("releases/*/opened.json")):
-            assert first.poll() is None
+            assert first.is_alive()
             time.sleep(0.01)
         refused = pldp("release", spec, "--home", home, "--slot", "second")
         waited = pldp("release", spec, "--home", home, "--slot", "third", "--wait", "--json")
-        assert first.wait(PATIENCE) == 0
+        first.join(PATIENCE)
+        assert first.exitcode == 0
         assert refused.code == 3
         assert "another release is running in this home. Wait for it, use --wait" in refused.err
         assert waited.code == 0

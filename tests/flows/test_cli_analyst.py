@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.faults.dying import start
 from tests.flows.conftest import PATIENCE, Finished, Pldp
 
 COMMAND = [sys.executable, "-m", "pldp.flows.cli"]
@@ -220,15 +221,14 @@ def test_queries_while_a_release_runs_and_publishes(finished: Finished, home: Pa
             return int(analyst.stdout.readline())
 
         assert ask_analyst() == 1
-        release = [*COMMAND, "release", str(finished.spec), "--home", str(home), "--slot", "second"]
-        running = subprocess.Popen(release, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        running = start(home.parent / "said", "release", finished.spec, "--home", home, "--slot", "second")
         seen = []
-        while running.poll() is None:
+        while running.is_alive():
             said = pldp("query", WHOLE, "--home", home, "--json")
             assert said.code == 0, said.err
             seen.append(json.loads(said.out))
             assert ask_analyst() == 1, "an open connection keeps its file"
-        assert running.returncode == 0
+        assert running.exitcode == 0
         seen.append(json.loads(pldp("query", WHOLE, "--home", home, "--json").out))
         assert ask_analyst() == 1
         analyst.stdin.close()

@@ -27,13 +27,11 @@ from pldp.errors import HomeError
 from pldp.flows.release import Released, release
 from pldp.tasks import ingest
 from pldp.tasks.perturb import perturb
+from tests.faults.dying import SMALL_PARTITIONS, start
 from tests.flows.conftest import PATIENCE, Finished
 from tests.people import digests, make_people, mode, partial_to_value, world
 
 pytestmark = pytest.mark.usefixtures("server")
-
-SMALL_PARTITIONS = 1 << 12
-"""Cells a partition in tests that need many of them."""
 
 
 def ask(home: Path, query: str, *parameters: object) -> list[Any]:
@@ -135,16 +133,6 @@ def test_a_crash_amid_the_draws_keeps_what_was_committed(tmp_path: Path, monkeyp
     assert [spend["release_id"] for spend in ledger(home)] == [done.release_id]
 
 
-KILLED = f"""
-import sys
-from pldp.tasks import ingest
-from pldp.tasks.perturb import perturb
-ingest.PARTITION_CELLS = {SMALL_PARTITIONS}
-from pldp.flows.cli import main
-main()
-"""
-
-
 def test_a_killed_release_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """SIGKILL at random moments of perturb, by how many files are committed."""
     monkeypatch.setattr(ingest, "PARTITION_CELLS", SMALL_PARTITIONS)
@@ -152,15 +140,15 @@ def test_a_killed_release_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     files = 2 * 3 * -(-20_000 * 8 // SMALL_PARTITIONS)
     committed: dict[str, str] = {}
     for moment in sorted(np.random.default_rng(seed).integers(1, files // 2, size=2)):
-        arguments = ["release", str(spec), "--home", str(home)]
-        process = subprocess.Popen([sys.executable, "-c", KILLED, *arguments], stderr=subprocess.DEVNULL)
+        process = start(tmp_path / "said", "release", spec, "--home", home)
         deadline = time.monotonic() + PATIENCE
-        while process.poll() is None and time.monotonic() < deadline:
+        while process.is_alive() and time.monotonic() < deadline:
             if sum(1 for _ in home.glob("reports/*/*/*/0*.parquet")) >= moment + len(committed):
-                process.send_signal(signal.SIGKILL)
+                process.kill()
                 break
-            time.sleep(0.0005)
-        assert process.wait(PATIENCE) == -signal.SIGKILL
+            time.sleep(0.001)
+        process.join(PATIENCE)
+        assert process.exitcode == -signal.SIGKILL
         before, committed = committed, _committed(home)
         assert before.items() <= committed.items()
         assert 0 < len(committed) < files, "the kill must come amid the draws"
