@@ -52,8 +52,9 @@ class Block:
 
     @cached_property
     def matrix(self) -> Floats | csr_array:
-        dense = isinstance(self.members, np.ndarray)
-        return np.asarray(self.members, dtype=np.float64) if dense else self.members
+        if isinstance(self.members, np.ndarray):
+            return np.asarray(self.members, dtype=np.float64)
+        return self.members
 
 
 Blocks = Callable[[], Iterable[Block]]
