@@ -1,15 +1,18 @@
 """`python -m bench [NAME]…`, names as in NAMES: all of them if none is given. Exits 1 if a requirement fails.
 
-`python -m bench scale --users N…` and `runners --users N` run a part of them, and so does
-`python -m bench coverage [--quick] [--seconds N] [--fresh] [--write] [--only PART…]`.
+`python -m bench scale --users N…` and `runners --users N` run a part of them, and
 `python -m bench people [--people PYTHON NODE PAGE WRONG]` takes fewer people of each client.
-`python -m bench fuzz [--cases N] [--seed N]` stands apart: it looks for crashes, and takes as long as it is told to.
-`python -m bench performance` writes docs/performance.md from the last results, as a run of all does at its end.
+Two stand apart, because they take as long as they are told to:
+`python -m bench coverage [--quick] [--seconds N] [--fresh] [--write] [--only PART…]` looks at intervals,
+`python -m bench fuzz [--cases N] [--seed N]` for crashes.
+`performance`, alone or after other names, writes docs/performance.md from the last results. A run of all does so at its
+end, also where it is interrupted: those that the document shows come first.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 import traceback
 from importlib import import_module
 
@@ -22,39 +25,46 @@ NAMES = (
     "ingest",
     "scale",
     "runners",
-    "rest",
     "groupby",
-    "optimiser",
-    "numbers",
     "aggregates",
-    "items",
     "items_release",
-    "census",
     "number_scale",
-    "coverage",
+    "rest",
+    "optimiser",
     "clients",
     "collector",
+    "items",
+    "numbers",
+    "census",
     "people",
 )
+DOCUMENT = "performance"
 
 
 def main(names: list[str]) -> int:
-    if names[:1] in (["fuzz"], ["performance"], ["coverage"], ["people"]):
+    if names[:1] in (["fuzz"], ["coverage"], ["people"]):
         return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1
     if names[:1] in (["scale"], ["runners"]) and names[1:2] == ["--users"]:
         return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1
-    unknown = [name for name in names if name not in NAMES]
+    known = (*NAMES, DOCUMENT)
+    unknown = [name for name in names if name not in known]
     if unknown:
-        print(f"bench: {', '.join(unknown)} must be one of {', '.join(NAMES)}. Nothing was run.", file=sys.stderr)
+        print(f"bench: {', '.join(unknown)} must be one of {', '.join(known)}. Nothing was run.", file=sys.stderr)
         return 2
-    passed = [_passes(name) for name in names or NAMES]
-    if not names:
-        passed.append(import_module("bench.performance").main())
+    passed = []
+    try:
+        for name in names or NAMES:
+            if name != DOCUMENT:
+                passed.append(_passes(name))
+    finally:
+        if not names or DOCUMENT in names:
+            passed.append(import_module(f"bench.{DOCUMENT}").main())
     return 0 if all(passed) else 1
 
 
 def _passes(name: str) -> bool:
     """Whether a bench meets what is required; one that ends by an error does not, and the others go on."""
+    began = time.monotonic()
     try:
         return bool(import_module(f"bench.{name}").main())
     except Exception:
@@ -63,6 +73,8 @@ def _passes(name: str) -> bool:
         # What it found in an earlier run would pass for this one's.
         (common.RESULTS / f"{name}.json").unlink(missing_ok=True)
         return False
+    finally:
+        print(f"bench: {name} took {time.monotonic() - began:.0f} s.", flush=True)
 
 
 if __name__ == "__main__":

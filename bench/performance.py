@@ -1,4 +1,4 @@
-"""docs/performance.md: what the other benchmarks found last, as one table beside what is required, and a picture.
+"""docs/performance.md: what the other benchmarks found last beside what is required, where time goes, and a picture.
 
 `python -m bench performance` reads bench/results/, runs nothing, and rewrites the part of the document that it made.
 """
@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from bench.common import RESULTS, ROOT, short
+from bench.scale import STAGE, STAGE_CPU
 
 DOCUMENT = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "pictures" / "performance.svg"
@@ -21,6 +22,7 @@ BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 NAMES = ("startup", "kernel", "peers", "ingest", "scale", "runners", "groupby", "aggregates", "items_release")
 LIMIT_SECONDS = 140 / 100e6
 """Of one user: 100 M in 140 s."""
+_STAGE = re.compile(rf"^([\d.]+) M users: ({STAGE_CPU}|{STAGE})(.+)$")
 _SIZE = re.compile(r"^([\d.]+) M users: (time|CPU time)$")
 
 
@@ -29,9 +31,12 @@ def main(arguments: Sequence[str] = ()) -> bool:
     results = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in NAMES if _there(name)}
     text = DOCUMENT.read_text()
     before, _, rest = text.partition(BEGIN)
-    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table(results)}\n{END}{rest.partition(END)[2]}")
+    written = table(results)
     if "scale" in results:
         draw(points(results["scale"]["measures"]), PICTURE)
+        written += f"\n![Seconds against users, beside the limit](pictures/{PICTURE.name})\n"
+        written += "\n" + profile(results["scale"]["measures"])
+    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{written}\n{END}{rest.partition(END)[2]}")
     missed = [row["what"] for content in results.values() for row in content["measures"] if not row["passed"]]
     print(f"{DOCUMENT}: {len(results)} of {len(NAMES)} benchmarks have results.")
     for what in missed:
@@ -54,6 +59,25 @@ def table(results: dict[str, Any]) -> str:
                 lines.append(
                     f"| `{name}`: {row['what']} | {short(row['value'])}{row['unit']} | {required} | {verdict} |"
                 )
+    return "\n".join(lines) + "\n"
+
+
+def profile(measures: Sequence[dict[str, Any]]) -> str:
+    """Where a release's time goes: seconds, and CPU seconds of the command, by stage and number of users."""
+    cells: dict[str, dict[str, dict[str, float]]] = {}
+    for row in measures:
+        size = _STAGE.match(row["what"])
+        if size:
+            cells.setdefault(size[3], {}).setdefault(size[1], {})[size[2]] = row["value"]
+    sizes = list(dict.fromkeys(size for by_size in cells.values() for size in by_size))
+    lines = [
+        "| stage | " + " | ".join(f"{size} M users: s (CPU s)" for size in sizes) + " |",
+        "| --- |" + " ---: |" * len(sizes),
+    ]
+    for stage, by_size in cells.items():
+        shown = (by_size.get(size) for size in sizes)
+        figures = ["" if one is None else f"{short(one[STAGE])} ({short(one.get(STAGE_CPU, 0.0))})" for one in shown]
+        lines.append(f"| {stage} | " + " | ".join(figures) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -32,6 +32,7 @@ BUSY = 85.0
 MEMORY = 250e6
 SHARED = ("ingest", "perturb", "count")
 """Stages that workers share."""
+STAGE, STAGE_CPU = "stage ", "CPU time of stage "
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,8 @@ def main(arguments: Sequence[str] = ()) -> bool:
             Measure(case + "vault and partitions on disk, per user", cost.vault / users, " B"),
             Measure(case + "reports on disk, per user and attribute", cost.reports / users / len(SIZES), " B"),
             Measure(case + "time in which no stage ran", 100 * cost.orchestration, " %"),
+            *(Measure(f"{case}{STAGE}{stage}", seconds, " s") for stage, seconds in cost.stages.items()),
+            *(Measure(f"{case}{STAGE_CPU}{stage}", seconds, " s") for stage, seconds in cost.stage_cpu.items()),
         ]
     for small, large in itertools.pairwise(sizes):
         case = f", {large / 1_000_000:g} M / {small / 1_000_000:g} M"

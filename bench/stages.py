@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-WAITING = "start"
-"""What a flow reports while it waits for Prefect's server: no work."""
+WAITING = ("load", "start")
+"""What is reported while libraries load and Prefect's server starts: no work."""
 
 
 class Stages:
@@ -32,4 +32,4 @@ class Stages:
 
     @property
     def work(self) -> float:
-        return sum(seconds for stage, seconds in self.seconds.items() if stage != WAITING)
+        return sum(seconds for stage, seconds in self.seconds.items() if stage not in WAITING)

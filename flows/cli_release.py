@@ -51,21 +51,22 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Perturb, estimate, validate and publish one release. The same spec, source and slot resume."""
-    from pldp.flows.server import prepared, start_early
+    from pldp.flows.progress import LOAD, READ, reported, shown
 
     runner_options = given_runner(runner, workers, memory)
-    with err.status("Reading spec and source …"):
-        start_early(home)
-        home = _prepare(home, spec, source, runner_options)
-    spec, source = spec.absolute(), source and source.absolute()
-    with prepared(home):
-        with err.status("Loading …"):
-            from pldp.flows import release as flow
-            from pldp.flows.progress import shown
-            from pldp.flows.render import show_release
-            from pldp.tasks.results import read_release
+    with shown(err):
+        with reported(READ):
+            from pldp.flows.server import prepared, start_early
 
-        with shown(err):
+            start_early(home)
+            home = _prepare(home, spec, source, runner_options)
+        spec, source = spec.absolute(), source and source.absolute()
+        with prepared(home):
+            with reported(LOAD):
+                from pldp.flows import release as flow
+                from pldp.flows.render import show_release
+                from pldp.tasks.results import read_release
+
             done = flow.release(spec, home, slot=slot, source=source, wait=wait, runner=runner_options)
     published = read_release(home, done.release_id)
     if as_json:
@@ -101,20 +102,21 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Compare estimates with the truth. Stays on the vault's side; never publishes."""
-    from pldp.flows.server import prepared, start_early
+    from pldp.flows.progress import LOAD, READ, reported, shown
 
-    with err.status("Reading spec and source …"):
-        start_early(home)
-        home = _prepare(home, spec, source, evaluation=True)
-    spec, source = spec.absolute(), source and source.absolute()
-    with prepared(home):
-        with err.status("Loading …"):
-            from pldp.flows import evaluate as flow
-            from pldp.flows.progress import shown
-            from pldp.flows.render import show_evaluation
-            from pldp.flows.shown import show_study
+    with shown(err):
+        with reported(READ):
+            from pldp.flows.server import prepared, start_early
 
-        with shown(err):
+            start_early(home)
+            home = _prepare(home, spec, source, evaluation=True)
+        spec, source = spec.absolute(), source and source.absolute()
+        with prepared(home):
+            with reported(LOAD):
+                from pldp.flows import evaluate as flow
+                from pldp.flows.render import show_evaluation
+                from pldp.flows.shown import show_study
+
             done = flow.evaluate(
                 spec, home, repeat=repeat, seed=seed, keep_levels=keep_levels, dependence=dependence, source=source
             )

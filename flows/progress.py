@@ -31,6 +31,14 @@ def report(stage: str, done: int, total: int = 1) -> None:
     _listener.get()(stage, done, total)
 
 
+@contextmanager
+def reported(stage: str) -> Iterator[None]:
+    """For a stage of one piece: begun with the block, finished with it."""
+    report(stage, 0)
+    yield
+    report(stage, 1)
+
+
 def tell(remarks: Iterable[str]) -> None:
     """Say something to the operator at the terminal, and to nobody else: it is neither logged nor stored."""
     for remark in remarks:
@@ -47,9 +55,16 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
+READ, LOAD = "read", "load"
+"""What commands do before a flow: read spec and source, and load the libraries that run it."""
+
+
 @contextmanager
 def shown(console: Console) -> Iterator[None]:
-    """A bar a stage, for as long as the block runs."""
+    """A bar a stage, for as long as the block runs. Commands begin it before anything that takes long, imports too.
+
+    Where nothing was done but read, the bar goes: the error says it all.
+    """
     columns = (SpinnerColumn(), TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=False) as bars:
         started: dict[str, int] = {}
@@ -63,5 +78,11 @@ def shown(console: Console) -> Iterator[None]:
         try:
             with listening(listen):
                 yield
+        except BaseException:
+            if set(started) == {READ}:
+                bars.live.transient = True
+                bars.live.stop()
+                bars.disable = True  # it would end a line of nothing
+            raise
         finally:
             _teller.reset(telling)

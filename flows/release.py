@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import polars as pl
 from prefect import flow
 from prefect.artifacts import create_table_artifact
 
@@ -123,14 +125,10 @@ def release_flow(
     report("publish", 0)
     status = publish(run, ingested.n_users, outcome.tables, outcome.verdicts)
     report("publish", 1)
-    with _forgotten(run, file, status):
+    with _forgotten(run, file, status), _shown_beside(run, outcome.tables if status == "published" else {}):
         report("page", 0)
         problem = page_problem(run, page, stale=keep_wording(run.folder, stated_wording(file.spec)))
         report("page", 1)
-    if status == "published":
-        for name, table in outcome.tables.items():
-            rows = table.head(ARTIFACT_ROWS).to_dicts()
-            create_table_artifact(rows, key=name.replace("_", "-"), description=f"Release {run.release_id}")
     return Released(run.release_id, status, resumed=False, page_problem=problem)
 
 
@@ -172,6 +170,21 @@ def _forgotten(run: Run, file: SpecFile, status: str) -> Iterator[None]:
     yield
     if failure is not None:
         raise failure
+
+
+@contextmanager
+def _shown_beside(run: Run, tables: Mapping[str, pl.DataFrame]) -> Iterator[None]:
+    """The first rows of the published tables go to Prefect's page meanwhile, one answer of its server after another."""
+
+    def show() -> None:
+        for name, table in tables.items():
+            rows = table.head(ARTIFACT_ROWS).to_dicts()
+            create_table_artifact(rows, key=name.replace("_", "-"), description=f"Release {run.release_id}")
+
+    with ThreadPoolExecutor(1) as pool:
+        shown = pool.submit(copy_context().run, show)  # which knows the flow's run
+        yield
+        shown.result()
 
 
 @stage(retries=2)

@@ -7,6 +7,7 @@ nobody draws what is committed.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -33,8 +34,8 @@ Call = tuple[Any, ...]
 JOINING = "workers"
 """What is reported while workers start."""
 _POLL_SECONDS = 1.0
-_BATCHES = 16
-"""Task runs a level: enough to keep cores busy and show progress, few enough not to cost."""
+_BATCHES, _BATCHES_A_CORE = 8, 2
+"""Task runs a level, at least so many: enough to keep cores busy and show progress, few enough not to cost."""
 _BATCHES_A_WORKER = 4
 
 _current: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
@@ -120,7 +121,8 @@ def batches_of(partitions: int) -> list[Sequence[int]]:
     """Partitions for one call of a stage each."""
     cluster = current()
     workers = 0 if cluster is None else len(cluster.join().scheduler_info()["workers"])
-    size = -(-partitions // max(_BATCHES, _BATCHES_A_WORKER * workers))
+    wanted = max(_BATCHES, _BATCHES_A_CORE * (os.cpu_count() or 1), _BATCHES_A_WORKER * workers)
+    size = -(-partitions // wanted)
     return [range(start, min(start + size, partitions)) for start in range(0, partitions, size)]
 
 

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from pldp.errors import Problem
 from pldp.tasks.partitions import write_partition
-from pldp.tasks.pieces import SORT_KEY, TWIN, Layout, Records, delete_piece, pieces_of, read_piece
+from pldp.tasks.pieces import Layout, Records, delete_piece, pieces_of, read_piece
 from pldp.tasks.run import Run
+from pldp.tasks.tags import SORT_KEY, TWIN
 
 AT_ONCE = 2
 """Buckets that are brought together at a time."""

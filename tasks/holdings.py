@@ -19,10 +19,11 @@ from pldp.errors import Outcome, Problem, SourceError
 from pldp.questions.question import offsets
 from pldp.questions.source import Columns, Held, HeldError, HoldingsTable
 from pldp.tasks.buckets import Bucket, Seen
-from pldp.tasks.pieces import COUNTED, Dealt, Keys, key_columns
+from pldp.tasks.pieces import COUNTED, Dealt, Keys
 from pldp.tasks.positions import EMPTY, UNDECLARED, Positions, column, filled, unstated
 from pldp.tasks.query import statement
 from pldp.tasks.sources.source import USER, Source
+from pldp.tasks.tags import Tags
 
 MOST = 1_000_000_000
 """The most of an item that a row may count."""
@@ -85,9 +86,9 @@ class FileRows:
             (~counted).alias(NO_COUNT),
         )
 
-    def pieces(self, connection: duckdb.DuckDBPyConnection, keys: Keys, *, twins: bool) -> duckdb.DuckDBPyRelation:
-        """Rows as they are dealt, positions from 1 on, 0 where there is none; what a file does not have is not carried
-        along. Why choices are not stated and which rules rows break is counted."""
+    def pieces(self, connection: duckdb.DuckDBPyConnection, keys: Keys) -> duckdb.DuckDBPyRelation:
+        """Users and their rows as they are dealt, positions from 1 on, 0 where there is none; what a file does not have
+        is not carried along. Why choices are not stated and which rules rows break is counted."""
         one = Constant(1)
         kept = [
             (Coalesce(column(ITEM).cast("UINTEGER") + one, Constant(0)).cast("UINTEGER").alias(ITEM), self.item),
@@ -95,7 +96,7 @@ class FileRows:
             (Coalesce(column(CHOICE) + one, Constant(0)).cast("USMALLINT").alias(CHOICE), self.choice),
         ]
         return self.raw(connection).select(
-            *key_columns(keys, column(USER), twins=twins),
+            Tags(keys.order).handed(column(USER)).alias(USER),
             *(cell for cell, there in kept if there is not None),
             *(column(name).cast("UTINYINT").alias(f"{COUNTED}{name}") for name in (WHY, UNKNOWN, NO_COUNT)),
         )

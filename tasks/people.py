@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import reduce
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 from duckdb import CaseExpression as Case
 from duckdb import ConstantExpression as Constant
@@ -18,10 +19,10 @@ from pldp.errors import Outcome, Problem, SourceError
 from pldp.questions.cells import NO_MISSING, Choice, Codes, Declared, Importance
 from pldp.questions.source import Cell, Field, PeopleTable
 from pldp.tasks.buckets import Bucket, Seen
-from pldp.tasks.pieces import COUNTED, KEYS, SORT_KEY, Dealt, Keys, key_columns, sort_key
+from pldp.tasks.pieces import COUNTED, KEYS, Dealt, Keys
 from pldp.tasks.positions import EMPTY, UNDECLARED, Positions, column, combine, matters, place, unstated
-from pldp.tasks.query import over, statement
 from pldp.tasks.sources.source import USER, Source
+from pldp.tasks.tags import Tags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +72,12 @@ class People(PeopleTable):
         codes = [rules.raw(self.read[i].rule, column(f"cell_{i}")).alias(f"raw_{i}") for i in wanted]
         return texts.select(*kept, *(column(name) for name in named), *codes)
 
-    def pieces(self, connection: duckdb.DuckDBPyConnection, keys: Keys, *, twins: bool) -> duckdb.DuckDBPyRelation:
-        """Rows as they are dealt: the key, the vault's columns, and why choices are not stated."""
+    def pieces(self, connection: duckdb.DuckDBPyConnection, keys: Keys) -> duckdb.DuckDBPyRelation:
+        """Rows as they are dealt: the user, the vault's columns, and why choices are not stated."""
         levels = [self._level(ruled, keys.levels) for ruled in self.levels]
         why = [unstated(*self._cell(i)) for i in self._places(self.choices)]
         return self.raw(connection).select(
-            *key_columns(keys, column(USER), twins=twins),
+            Tags(keys.order).handed(column(USER)).alias(USER),
             *(self._field(field).cast(field.type).alias(field.name) for field in self.fields),
             *(self._weight(i).alias(f"weight_{at}") for at, i in enumerate(self._places(self.weights))),
             *(level.cast("UTINYINT").alias(f"level_{i}") for i, level in enumerate(levels)),
@@ -115,10 +116,13 @@ class People(PeopleTable):
 
     def same_user(self, connection: duckdb.DuckDBPyConnection, keys: Keys, twice: Sequence[int]) -> int:
         """How many rows too many there are of users with these keys, by their ids; two users may share a key."""
-        wanted = column(SORT_KEY).isin(*(Constant(each).cast("UBIGINT") for each in twice))
-        users = self.raw(connection, ()).select(column(USER), sort_key(keys.order, column(USER)).alias(SORT_KEY))
-        rows = users.filter(wanted)
-        return int(over(rows, "rows", statement("13_ingest_same_user")).fetchall()[0][0])
+        tags, wanted = Tags(keys.order), np.array(twice, dtype=np.uint64)
+        users = self.raw(connection, ()).select(column(USER), tags.handed(column(USER)).alias("handed"))
+        rows, ids = 0, set[str]()
+        for batch in users.filter(column(USER).isnotnull()).to_arrow_reader():
+            same = batch.column(0).filter(pa.array(np.isin(tags.of(batch.column(1))[:, 0], wanted)))
+            rows, ids = rows + len(same), ids | set(same.to_pylist())
+        return rows - len(ids)
 
     def undeclared(self, connection: duckdb.DuckDBPyConnection) -> SourceError:
         """The error for the first row of a user with a cell that the spec has no value for; never what it holds."""
@@ -156,7 +160,7 @@ class People(PeopleTable):
 
     def _level(self, ruled: tuple[int, ...], level_key: str | None) -> Expression:
         if self.assigned and level_key is not None:
-            drawn, last = sort_key(level_key, column(USER)), len(self.assigned)
+            drawn, last = _drawn(level_key, column(USER)), len(self.assigned)
             cuts = [(drawn < Constant(cut).cast("UBIGINT"), Constant(i)) for i, cut in enumerate(self.assigned)]
             return reduce(lambda case, cut: case.when(*cut), cuts[1:], Case(*cuts[0])).otherwise(Constant(last))
         chosen = [self.placed(self._places(self.choices)[i]) for i in ruled]
@@ -169,6 +173,11 @@ class People(PeopleTable):
         """Where weights or choices stand among all cells."""
         first = len(self.cells) if cells is self.weights else len(self.cells) + len(self.weights)
         return range(first, first + len(cells))
+
+
+def _drawn(key: str, user: Expression) -> Expression:
+    """A number that is uniform below 2^64 to whoever has no key, the same of the same user; null of nobody."""
+    return Function(">>", Function("md5_number", Function("||", Constant(key), user)), Constant(64)).cast("UBIGINT")
 
 
 def fault(cell: Cell, at: int) -> str:

@@ -17,17 +17,14 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from duckdb import ConstantExpression as Constant
-from duckdb import Expression
-from duckdb import FunctionExpression as Function
 from numpy.typing import NDArray
 
 from pldp.tasks.cores import cores
 from pldp.tasks.run import Run
+from pldp.tasks.tags import SORT_KEY, TWIN
 
-SORT_KEY, TWIN, COUNTED, WEIGHT = "sort_key", "twin", "counted_", "weight_"
-"""Columns of pieces: the key, and the hash's other half; what is counted and dropped, such as why a choice is not
-stated; a weight."""
+COUNTED, WEIGHT = "counted_", "weight_"
+"""Columns of pieces beside the key: what is counted and dropped, such as why a choice is not stated; a weight."""
 KEYS = (SORT_KEY, TWIN)
 REASONS = 3
 """Values of a column that is counted: 0 where there is nothing to tell."""
@@ -36,8 +33,6 @@ BUCKETS, MANY_BUCKETS = 16, 64
 FEW_ROWS, BUCKET_ROWS = 1 << 20, 1 << 21
 """More rows than few are dealt to so many buckets, and to more where these would hold more than few each. From many
 buckets on, which are as many open files, they are filled to the most that is sorted at a time."""
-
-_HALF = (1 << 64) - 1
 
 Records = NDArray[Any]
 """Rows of a piece: the key, then the vault's columns."""
@@ -171,18 +166,3 @@ def read_piece(folder: Path, records: np.dtype[Any], bucket: int) -> Records:
 def delete_piece(folder: Path, bucket: int) -> None:
     for part in folder.iterdir():
         (part / str(bucket)).unlink()
-
-
-def sort_key(key: str, user: Expression) -> Expression:
-    """A keyed hash of the user id, of which the order of rows and who is in which partition follow; null of nobody."""
-    return Function(">>", _hash(key, user), Constant(64)).cast("UBIGINT")
-
-
-def key_columns(keys: Keys, user: Expression, *, twins: bool) -> list[Expression]:
-    """The key of a user, and the other half of the hash where two users of one key are to be told apart."""
-    other = Function("&", _hash(keys.order, user), Constant(_HALF).cast("UHUGEINT")).cast("UBIGINT")
-    return [sort_key(keys.order, user).alias(SORT_KEY), *([other.alias(TWIN)] if twins else [])]
-
-
-def _hash(key: str, user: Expression) -> Expression:
-    return Function("md5_number", Function("||", Constant(key), user))

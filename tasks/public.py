@@ -14,18 +14,33 @@ from pldp.questions.items.spec import ItemList
 from pldp.questions.people.combination import Reference
 from pldp.questions.several import entries_of
 from pldp.questions.specs import AnySpec
-from pldp.tasks.aggregates.catalogue import read_catalogue
-from pldp.tasks.items.listed import read_items, scored_levels
 
 Reader = Callable[[Any, Any, Path, Mapping[str, Any]], Any]
 """From the spec, its section about the file, where it lies, and what was read before."""
 
+
+def _catalogue(spec: Any, table: CatalogueFile, path: Path, read: Mapping[str, Any]) -> Any:
+    from pldp.tasks.aggregates.catalogue import read_catalogue  # brings the database, which few specs need
+
+    return read_catalogue(table, path, spec.attributes)
+
+
+def _items(spec: Any, table: ItemList, path: Path, read: Mapping[str, Any]) -> Any:
+    from pldp.tasks.items.listed import read_items
+
+    return read_items(table, path)
+
+
+def _scores(spec: Any, table: Scores, path: Path, read: Mapping[str, Any]) -> Any:
+    from pldp.tasks.items.listed import scored_levels
+
+    return scored_levels(table, spec.sensitivity.of, path, read.get("items", spec.items))
+
+
 READERS: dict[type, Reader] = {
-    CatalogueFile: lambda spec, table, path, _: read_catalogue(table, path, spec.attributes),
-    ItemList: lambda spec, table, path, _: read_items(table, path),
-    Scores: lambda spec, table, path, read: scored_levels(
-        table, spec.sensitivity.of, path, read.get("items", spec.items)
-    ),
+    CatalogueFile: _catalogue,
+    ItemList: _items,
+    Scores: _scores,
     Reference: lambda spec, table, path, _: read_reference(path),
 }
 """By the section of the spec that describes the file."""

@@ -32,6 +32,7 @@ from pldp.tasks.source import described
 from pldp.tasks.sources.source import Source, cut
 from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stage import is_shared, spread, stage
+from pldp.tasks.tags import Tags
 
 T = TypeVar("T")
 SHARES = 16
@@ -112,8 +113,11 @@ def deal_share(run: Run, file: SpecFile, share: Share, layout: Layout, twins: bo
     delete_folder(folder)
     with connect_scratch(run.vault.parent, len(one.columns), ordered=one.ordered) as scratch:
         with _guarded(one.file):
-            reader = one.pieces(scratch, keys, twins=twins).to_arrow_reader(ROWS_READ)
-        dealt = deal_rows(folder, reader.schema, _guarded_batches(one.file, reader), layout.buckets)
+            reader = one.pieces(scratch, keys).to_arrow_reader(ROWS_READ)
+        tags = Tags(keys.order)
+        schema = tags.schema(reader.schema, twins=twins)
+        batches = (tags.tagged(batch, schema) for batch in _guarded_batches(one.file, reader))
+        dealt = deal_rows(folder, schema, batches, layout.buckets)
         return Read(dealt, *rejected(scratch, one.file))
 
 

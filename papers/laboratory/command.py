@@ -34,14 +34,14 @@ def reproduce(
     to = to.resolve()
     to.mkdir(parents=True, exist_ok=True)
     data = data.resolve()
+    from pldp.flows.progress import LOAD, reported, shown
     from pldp.flows.server import prepared
 
-    with prepared(to, runs=not pages_only):
-        from pldp.flows.progress import shown
-        from pldp.papers.laboratory.flow import reproduce as run
+    with shown(err), prepared(to, runs=not pages_only):
+        with reported(LOAD):
+            from pldp.papers.laboratory.flow import reproduce as run
 
-        with shown(err):
-            done = run(names, data, to, quick=quick, pages_only=pages_only)
+        done = run(names, data, to, quick=quick, pages_only=pages_only)
     for page in done.pages:
         out.print(str(page), markup=False, highlight=False, soft_wrap=True)
     if len(names) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -68,11 +69,13 @@ class BitVectors(PureProtocol):
             totals += fields.view(np.uint8)
         return totals.reshape(8, -1, width).sum(axis=1).T.reshape(-1)[: self.domain_size]
 
-    def _noise(self, threshold: int, values: Values, stream: Keystream) -> Reports:
-        """One row a user of bits that are one with probability threshold / 2^64."""
+    def _noise(
+        self, threshold: int, values: Values, stream: Keystream, draw: Callable[..., Reports] = bernoulli_bits
+    ) -> Reports:
+        """One row a user of bits that are one with probability threshold / 2^64, packed as `draw` has them."""
         self._check(values)
         n, width = values.size, self.report_bytes
-        reports = bernoulli_bits(threshold, n * width, stream).reshape(n, width)
+        reports = draw(threshold, n * width, stream).reshape(n, width)
         padding = 8 * width - self.domain_size
         if padding:
             reports[:, -1] &= np.uint8(0xFF >> padding)

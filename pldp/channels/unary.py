@@ -10,6 +10,7 @@ import numpy as np
 
 from pldp.channels.bits import BitVectors, coins
 from pldp.channels.exact import SCALE, logistic_threshold
+from pldp.channels.octets import bernoulli_octets
 from pldp.channels.protocol import Counts, Floats, Reports, Values
 from pldp.channels.randomness import Keystream
 from pldp.channels.tails import chernoff
@@ -128,6 +129,6 @@ class OUE(Unary):
 
     def perturb(self, values: Values, stream: Keystream) -> Reports:
         """Noise in every bit; a fair coin then flips the own one, which makes it fair whatever the noise was."""
-        reports = self._noise(self.flip, values, stream)
+        reports = self._noise(self.flip, values, stream, bernoulli_octets)
         self._flip_own(reports, values, coins(SCALE // 2, values.size, stream))
         return reports

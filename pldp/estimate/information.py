@@ -5,20 +5,23 @@ Shares sum to one, so the information counts along the changes that keep their s
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy.linalg import helmert
-from scipy.sparse import csr_array
 
 from pldp.channels.protocol import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _FLAT = 1e-12  # share of the largest curvature below which a direction counts as unobserved
 
 
 def gram(matrix: Floats | csr_array, weight: Floats) -> Floats:
     """Mᵀ diag(weight) M, dense."""
-    if isinstance(matrix, csr_array):
-        return np.asarray((matrix.T @ matrix.multiply(weight[:, None])).todense())
-    return matrix.T @ (matrix * weight[:, None])
+    if isinstance(matrix, np.ndarray):
+        return matrix.T @ (matrix * weight[:, None])
+    return np.asarray((matrix.T @ matrix.multiply(weight[:, None])).todense())
 
 
 def tangent_inverse(information: Floats, sizes: tuple[int, ...]) -> Floats:
@@ -35,6 +38,8 @@ def tangent_inverse(information: Floats, sizes: tuple[int, ...]) -> Floats:
 
 def tangent(sizes: tuple[int, ...]) -> Floats:
     """Orthonormal rows: the changes of parameters that leave each group's sum alone."""
+    from scipy.linalg import helmert  # slow to import, and seldom needed
+
     rows = np.zeros((sum(sizes) - len(sizes), sum(sizes)))
     row = column = 0
     for size in sizes:

@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from pldp.channels.protocol import Bits, Counts, Floats, PureProtocol, Reports
 from pldp.estimate.ascent import climb
 from pldp.estimate.information import errors, gram, own_shares, tangent_inverse
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MOST_VALUES = 2000
 """An attribute of more values is refused: its information matrix would be too large."""
@@ -31,7 +34,7 @@ STEPS = 3000
 _ROWS = 1 << 14
 _DENSE = 1 << 22  # matrix elements worth keeping as doubles instead of converting bytes in every pass
 
-Members = Bits | Floats | csr_array
+Members: TypeAlias = "Bits | Floats | csr_array"
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,9 @@ class Block:
 
     @cached_property
     def matrix(self) -> Floats | csr_array:
-        return self.members if isinstance(self.members, csr_array) else np.asarray(self.members, dtype=np.float64)
+        if isinstance(self.members, np.ndarray):
+            return np.asarray(self.members, dtype=np.float64)
+        return self.members
 
 
 Blocks = Callable[[], Iterable[Block]]
@@ -216,6 +221,8 @@ def check_size(protocols: Sequence[PureProtocol]) -> int:
 
 
 def _one_hot(numbers: NDArray[np.intp], size: int) -> csr_array:
+    from scipy.sparse import csr_array  # slow to import, and seldom needed
+
     return csr_array((np.ones(numbers.size), numbers, np.arange(numbers.size + 1)), shape=(numbers.size, size))
 
 

@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, eigh
 
 from pldp.channels.protocol import Floats, PureProtocol
 from pldp.estimate.ascent import climb
@@ -165,9 +164,11 @@ def _inverse_information(
     observed[:k, k:] -= cross
     observed[k:, :k] -= cross.T
     basis = tangent((k, t))
+    from scipy.linalg import eigh  # slow to import, and seldom needed
+
     try:
         least = float(eigh(basis @ observed @ basis.T, basis @ outer @ basis.T, eigvals_only=True).min(initial=1.0))
-    except LinAlgError:  # the scores do not span every direction
+    except np.linalg.LinAlgError:  # the scores do not span every direction
         least = 0.0
     if least >= _TRUSTED:
         return tangent_inverse(observed, (k, t)), "observed"

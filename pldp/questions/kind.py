@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
-from pldp.page.published import KindPage
 from pldp.tables.declaration import Table
 
 
@@ -12,7 +13,13 @@ from pldp.tables.declaration import Table
 class Kind:
     question: str
     """Its class, as "module:name": it loads with the first plan."""
-    page: KindPage
-    """Its part of a release's page."""
+    page: str
+    """Its part of a release's page, in the same way: tables are read without it."""
     tables: tuple[Table, ...]
     """What it publishes."""
+
+
+def loaded(place: str) -> Any:
+    """What stands at "module:name"."""
+    module, name = place.split(":")
+    return getattr(import_module(module), name)

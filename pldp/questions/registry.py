@@ -1,19 +1,19 @@
 """The kinds of questions: a class of the union and a line of the tuple each. Pages and published tables follow.
 
-Whoever only looks at tables and pages loads no estimator: classes of questions load when somebody asks for the union.
+Whoever only looks at tables loads neither pages nor estimators: classes of questions load when somebody asks for the
+union.
 """
 
 from __future__ import annotations
 
 from functools import reduce
-from importlib import import_module
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pldp.questions.aggregates.kind import KIND as AGGREGATES
 from pldp.questions.histograms.kind import KIND as HISTOGRAMS
 from pldp.questions.items.kind import KIND as ITEMS
-from pldp.questions.kind import Kind
+from pldp.questions.kind import Kind, loaded
 from pldp.questions.numbers.kind import KIND as NUMBERS
 
 KINDS: tuple[Kind, ...] = (HISTOGRAMS, NUMBERS, AGGREGATES, ITEMS)
@@ -33,5 +33,5 @@ else:
             raise AttributeError(f"{__name__} has no {name}")
         from pydantic import Field
 
-        classes = [getattr(import_module(module), cls) for module, cls in (kind.question.split(":") for kind in KINDS)]
+        classes = [loaded(kind.question) for kind in KINDS]
         return Annotated[reduce(or_, classes), Field(discriminator="kind")]

@@ -9,6 +9,7 @@ import pytest
 
 import bench.__main__
 from bench.__main__ import NAMES, main
+from bench.performance import NAMES as SHOWN
 
 
 class Benches:
@@ -53,6 +54,27 @@ def test_the_document_can_be_written_alone(benches: Benches) -> None:
 def test_a_full_run_ends_with_the_document(benches: Benches) -> None:
     assert main([]) == 0
     assert benches.names == [*NAMES, "performance"]
+
+
+def test_what_the_document_shows_comes_first_and_nothing_without_an_end() -> None:
+    assert NAMES[: len(SHOWN)] == SHOWN
+    assert {"coverage", "fuzz"}.isdisjoint(NAMES)
+
+
+def test_a_run_that_is_interrupted_writes_what_it_has(benches: Benches, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(name: str) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench.__main__, "_passes", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        main([])
+    assert benches.names == ["performance"]
+
+
+def test_parts_and_then_the_document(benches: Benches, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scale", "performance", "groupby"]) == 0
+    assert benches.names == ["scale", "groupby", "performance"]
+    assert "bench: scale took 0 s." in capsys.readouterr().out
 
 
 def test_a_part_does_not_write_it(benches: Benches) -> None:

@@ -45,6 +45,11 @@ def test_what_is_missed_is_told_and_fails(document: Path, capsys: pytest.Capture
 
 def test_the_picture_has_time_cost_and_limit_of_every_size(document: Path) -> None:
     sizes = [Measure(f"{size} M users: {what}", size * 1.0, " s") for size in (1, 10) for what in ("time", "CPU time")]
+    sizes += [Measure(f"{size} M users: stage ingest", size * 0.3, " s") for size in (1, 10)]
+    sizes += [
+        Measure("10 M users: stage perturb", 1.2, " s"),
+        Measure("10 M users: CPU time of stage ingest", 5.1, " s"),
+    ]
     publish("scale", "Scale", [*sizes, Measure("1 M users: peak memory above idle", 2e8, "B", 250e6, "≤")])
     assert main()
     rows = points(json.loads((document.parent / "results" / "scale.json").read_text())["measures"])
@@ -53,3 +58,8 @@ def test_the_picture_has_time_cost_and_limit_of_every_size(document: Path) -> No
     }
     assert next(row["seconds"] for row in rows if row["line"] == "limit" and row["users"] == 10e6) == pytest.approx(14)
     assert "limit" in (document.parent / "picture.svg").read_text()
+    text = document.read_text()
+    assert "(pictures/picture.svg)" in text
+    assert "| stage | 1 M users: s (CPU s) | 10 M users: s (CPU s) |" in text
+    assert "| ingest | 0.3 (0) | 3 (5.1) |" in text
+    assert "| perturb |  | 1.2 (0) |" in text

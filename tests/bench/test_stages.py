@@ -7,7 +7,7 @@ import time
 import pytest
 
 from bench.scale import Cost
-from bench.stages import WAITING, Stages
+from bench.stages import Stages
 
 
 def test_stages_last_from_their_first_report_to_their_last(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,8 +17,10 @@ def test_stages_last_from_their_first_report_to_their_last(monkeypatch: pytest.M
     monkeypatch.setattr(time, "time", lambda: 1000 + clock["wall"])
     stages = Stages(lambda: 3 * clock["wall"])
     for wall, cpu, stage, done in (
-        (1, 0, WAITING, 0),
-        (3, 0, WAITING, 1),
+        (1, 0, "load", 0),
+        (2, 0, "load", 1),
+        (2, 0, "start", 0),
+        (3, 0, "start", 1),
         (3, 0, "ingest", 0),
         (7, 2, "ingest", 1),
         (8, 2, "perturb", 0),
@@ -30,7 +32,7 @@ def test_stages_last_from_their_first_report_to_their_last(monkeypatch: pytest.M
         clock.update(wall=wall, cpu=cpu)
         stages.listen(stage, done, 2)
     assert stages.first == 1001
-    assert stages.seconds == {WAITING: 2, "ingest": 4, "perturb": 2, "count": 1}
+    assert stages.seconds == {"load": 1, "start": 1, "ingest": 4, "perturb": 2, "count": 1}
     assert stages.work == 7
     cost = Cost(12.0, 1.0, 0, 0, 0, stages=stages.seconds, stage_cpu=stages.cpu, stage_workers=stages.workers)
     assert cost.shared == 7

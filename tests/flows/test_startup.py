@@ -10,10 +10,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from rich.console import Console
 
 from pldp.errors import HomeError
 from pldp.flows import orchestration, server
-from pldp.flows.progress import listening
+from pldp.flows.progress import listening, reported, shown
 from tests.flows.conftest import PATIENCE, Finished
 from tests.people import world
 
@@ -28,6 +29,10 @@ HEAVY = (
     "duckdb",
     "numpy",
     "pydantic",
+    "scipy.linalg",
+    "scipy.sparse",
+    "pyarrow",
+    "pldp.questions.histograms.page",
 )
 _LOADED = """
 import sys
@@ -37,6 +42,26 @@ try:
     main()
 finally:
     print("loaded:", *(name for name in {heavy} if name in sys.modules))
+"""
+
+
+_FIRST = """
+import os, sys
+from contextlib import contextmanager
+from pldp.flows import cli, progress
+
+def first(stage, done, total):
+    print("first:", stage, done, *(name for name in {heavy} if name in sys.modules), flush=True)
+    os._exit(0)
+
+@contextmanager
+def shown(console):
+    with progress.listening(first):
+        yield
+
+progress.shown = shown
+sys.argv = ["pldp", *sys.argv[1:]]
+cli.main()
 """
 
 
@@ -53,7 +78,8 @@ def test_help_loads_nothing(words: list[str]) -> None:
 
 
 def test_a_plan_loads_no_orchestration_and_no_gates(tmp_path: Path) -> None:
-    slow = {"great_expectations", "prefect", "altair", "scipy.stats", "scipy.optimize"}
+    slow = {"great_expectations", "prefect", "altair", "scipy.stats", "scipy.optimize", "scipy.linalg", "scipy.sparse"}
+    slow |= {"duckdb", "pyarrow", "pldp.questions.histograms.page"}
     assert loaded("plan", world(tmp_path)).isdisjoint(slow)
 
 
@@ -65,8 +91,26 @@ def test_a_plan_of_the_sample_loads_no_optimiser(tmp_path: Path) -> None:
 
 def test_a_look_at_a_release_loads_only_what_reads_it(finished: Finished) -> None:
     found = loaded("show", finished.done.release_id, "--home", finished.home)
-    assert found.isdisjoint({"great_expectations", "prefect", "altair", "scipy"})
+    assert found.isdisjoint({"great_expectations", "prefect", "altair", "scipy", "pldp.questions.histograms.page"})
     assert "duckdb" in found, "this test can fail"
+
+
+@pytest.mark.parametrize("command", ["release", "evaluate"])
+def test_progress_shows_before_anything_heavy_loads(command: str, tmp_path: Path) -> None:
+    """A command that takes long says so at once, not after seconds of imports."""
+    words = [sys.executable, "-c", _FIRST.format(heavy=HEAVY), command, "spec.yaml", "--home", "home"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE, cwd=tmp_path)
+    assert set(done.stdout.split()) <= {"first:", "read", "0", "pydantic"}  # Typer reads options with it
+    assert done.stdout.startswith("first: read 0")
+
+
+def test_a_bar_of_reading_goes_where_a_spec_is_bad(capsys: pytest.CaptureFixture[str]) -> None:
+    for stage, left in (("read", False), ("ingest", True)):
+        with pytest.raises(HomeError), shown(Console(stderr=True)), reported(stage):
+            raise HomeError("not now")
+        said = capsys.readouterr().err
+        assert (stage in said) is left
+        assert (said == "") is not left
 
 
 def release(spec: Path, home: Path) -> subprocess.CompletedProcess[str]:

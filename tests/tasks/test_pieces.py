@@ -17,9 +17,10 @@ from pldp.tasks.buckets import Seen, Together, bring_together, gather, settle_al
 from pldp.tasks.ingest import ingest
 from pldp.tasks.partitions import read_partition, rows_in
 from pldp.tasks.people import People
-from pldp.tasks.pieces import COUNTED, REASONS, SORT_KEY, TWIN, Dealt, Layout, deal_rows, pieces_of
+from pldp.tasks.pieces import COUNTED, REASONS, Dealt, Layout, deal_rows, pieces_of
 from pldp.tasks.run import Run
 from pldp.tasks.sources.registry import source_at
+from pldp.tasks.tags import SORT_KEY, TWIN
 from tests.people import opened, world
 
 NAME = "people-0"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pldp.questions.aggregates.page import PAGE
 from pldp.questions.kind import Kind
 from pldp.tables.aggregates import TABLES
 
-KIND = Kind("pldp.questions.aggregates.question:Aggregates", PAGE, TABLES)
+KIND = Kind("pldp.questions.aggregates.question:Aggregates", "pldp.questions.aggregates.page:PAGE", TABLES)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pldp.questions.histograms.page import PAGE
 from pldp.questions.kind import Kind
 from pldp.tables.histograms import TABLES
 
-KIND = Kind("pldp.questions.histograms.question:Histograms", PAGE, TABLES)
+KIND = Kind("pldp.questions.histograms.question:Histograms", "pldp.questions.histograms.page:PAGE", TABLES)

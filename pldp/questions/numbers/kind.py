@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pldp.questions.kind import Kind
-from pldp.questions.numbers.page import PAGE
 from pldp.tables.numbers import TABLES
 
-KIND = Kind("pldp.questions.numbers.question:Numbers", PAGE, TABLES)
+KIND = Kind("pldp.questions.numbers.question:Numbers", "pldp.questions.numbers.page:PAGE", TABLES)
