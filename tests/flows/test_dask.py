@@ -112,7 +112,7 @@ def test_a_local_cluster_starts_publishes_and_leaves_nothing(tmp_path: Path, mon
     assert seen["listening"] <= {"127.0.0.1"}
     assert seen["modes"] == {0}
     assert seen["found"] == []
-    assert list(seen["threads"].values()) == [1, 1]
+    assert set(seen["threads"].values()) == {1}
     _, alive = psutil.wait_procs(seen["workers"], timeout=PATIENCE)
     assert alive == []
     assert [path.name for path in (home / "vault").iterdir()] == ["key"]
