@@ -4,6 +4,7 @@
 `python -m bench coverage [--quick] [--seconds N] [--fresh] [--write] [--only PART…]`.
 `python -m bench people [--people PYTHON NODE PAGE WRONG]` takes fewer people of each client.
 `python -m bench fuzz [--cases N] [--seed N]` stands apart: it looks for crashes, and takes as long as it is told to.
+`python -m bench poisoning [--write]` stands apart too: what fake people do to a release, for docs/poisoning.md.
 `python -m bench performance` writes docs/performance.md from the last results, as a run of all does at its end.
 """
 
@@ -39,7 +40,7 @@ NAMES = (
 
 
 def main(names: list[str]) -> int:
-    if names[:1] in (["fuzz"], ["performance"], ["coverage"], ["people"]):
+    if names[:1] in (["fuzz"], ["performance"], ["coverage"], ["people"], ["poisoning"]):
         return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1
     if names[:1] in (["scale"], ["runners"]) and names[1:2] == ["--users"]:
         return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1
