@@ -2,8 +2,9 @@
 
 `python -m bench scale --users N…` and `runners --users N` run a part of them, and
 `python -m bench people [--people PYTHON NODE PAGE WRONG]` takes fewer people of each client.
-Two stand apart, because they take as long as they are told to:
+Three stand apart, because they take as long as they are told to:
 `python -m bench coverage [--quick] [--seconds N] [--fresh] [--write] [--only PART…]` looks at intervals,
+`python -m bench poisoning [--write]` at what fake people do to a release,
 `python -m bench fuzz [--cases N] [--seed N]` for crashes.
 `performance`, alone or after other names, writes docs/performance.md from the last results. A run of all does so at its
 end, also where it is interrupted: those that the document shows come first.
@@ -42,7 +43,7 @@ DOCUMENT = "performance"
 
 
 def main(names: list[str]) -> int:
-    if names[:1] in (["fuzz"], ["coverage"], ["people"]):
+    if names[:1] in (["fuzz"], ["coverage"], ["people"], ["poisoning"]):
         return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1
     if names[:1] in (["scale"], ["runners"]) and names[1:2] == ["--users"]:
         return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1

@@ -16,6 +16,7 @@ from pldp.questions.question import Columns
 from pldp.questions.received import Received
 from pldp.questions.shuffle import shuffle
 from pldp.tasks.drafts import commit
+from pldp.tasks.inbox import Delivery
 from pldp.tasks.ingest import Ingested, ingest, n_partitions
 from pldp.tasks.repeats import most_equal
 from pldp.tasks.reports import commit_reports
@@ -54,7 +55,7 @@ def collect(run: Run, file: SpecFile) -> Ingested:
 def _received(sent: Sent, file: SpecFile) -> Received:
     paths = [box.sheet.path for box in sent.boxes]
     repeats = [
-        most_equal(lambda files=files, box=box: (rows for one in files for rows in batches(one, box)), size)  # type: ignore[misc]
+        most_equal(lambda files=files, box=box: _rare(files, box), size)  # type: ignore[misc]
         for box, files, size in zip(sent.boxes, sent.files, sent.sizes, strict=True)
     ]
     return Received(
@@ -65,6 +66,11 @@ def _received(sent: Sent, file: SpecFile) -> Received:
         most_set_aside=file.spec.source.max_left_out,
         refuse=file.spec.gates.poisoning == "refuse",
     )
+
+
+def _rare(files: Iterable[Delivery], box: Inbox) -> Iterator[Columns]:
+    """The reports whose repeats tell something."""
+    return (box.question.rare(box.sheet, rows) for one in files for rows in batches(one, box))
 
 
 def _cut(arrived: Iterator[Columns], sizes: Iterable[int], box: Inbox) -> Iterator[Columns]:

@@ -44,9 +44,9 @@ def combine_levels(method: str, levels: Levels, cover: Cover) -> Combined:
     those of that share's own test. At Γ = 1 they are those of `oc+`.
     """
     if method != GUARDED:
-        return combine_linear(method, levels)
+        return combine_linear(method, levels, cover.cap)
     if cover.gamma == 1:
-        return combine_linear("oc+", levels)
+        return combine_linear("oc+", levels, cover.cap)
     return weighted(levels, hypothesis_table(GUARDED, levels.n, levels.protocols, cover).weights_at(first_pass(levels)))
 
 

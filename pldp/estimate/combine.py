@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.estimate.capped import UNCAPPED, water_filled
 
 CLASSIC = ("sum", "oc", "oc+")
 """The paper's two combinations and ours, which all take choices to be independent of values, or need not."""
@@ -62,19 +63,18 @@ def spread(frequency: Floats, n_users: int) -> Floats:
     return inside * (1 - inside) * n_users / max(n_users - 1, 1)
 
 
-def linear_weights(method: str, n: Counts, noise: Floats, between: Floats) -> Floats:
-    """`sum` ∝ n_τ; `oc` ∝ n_τ/v_τ (mpldp Theorem 2, Eq. 10); `oc+` ∝ n_τ/(v_τ + S²), per cell."""
-    sizes = n[:, None].astype(np.float64)
+def linear_weights(method: str, n: Counts, noise: Floats, between: Floats, cap: float = UNCAPPED) -> Floats:
+    """`sum` ∝ n_τ; `oc` ∝ n_τ/v_τ (mpldp Theorem 2, Eq. 10); `oc+` ∝ n_τ/(v_τ + S²), per cell; all up to the cap."""
+    shares = n / n.sum()
     match method:
         case "sum":
-            raw = np.broadcast_to(sizes, noise.shape)
+            return np.broadcast_to(shares[:, None], noise.shape)
         case "oc":
-            raw = sizes / noise
+            return water_filled(shares, noise, cap)
         case "oc+":
-            raw = sizes / (noise + between[..., None, :])
+            return water_filled(shares, noise + between[..., None, :], cap)
         case _:
             raise ValueError(f"{method!r} is not one of {', '.join(CLASSIC)}")
-    return raw / raw.sum(axis=-2, keepdims=True)
 
 
 def linear_variance(weights: Floats, n: Counts, noise: Floats, between: Floats) -> Floats:
@@ -85,8 +85,8 @@ def linear_variance(weights: Floats, n: Counts, noise: Floats, between: Floats) 
     return drawn + between * chosen
 
 
-def combine_linear(method: str, levels: Levels) -> Combined:
-    """One of `CLASSIC`, with the standard error at the estimate.
+def combine_linear(method: str, levels: Levels, cap: float = UNCAPPED) -> Combined:
+    """One of `CLASSIC`, with the standard error at the estimate; no level weighs more than `cap` times its people.
 
     `oc+` needs S² before it has an estimate; a first pass gives it. Its weights are therefore estimated, which costs a
     bias of order 1/n, far below the standard error (tests/pldp/estimate/test_combine.py). Both are kept one user away
@@ -94,7 +94,7 @@ def combine_linear(method: str, levels: Levels) -> Combined:
     """
     pilot = first_pass(levels)
     noise = noise_variances(levels.protocols, pilot)
-    return weighted(levels, linear_weights(method, levels.n, noise, spread(pilot, levels.n_reports)))
+    return weighted(levels, linear_weights(method, levels.n, noise, spread(pilot, levels.n_reports), cap))
 
 
 def first_pass(levels: Levels) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pldp.channels.protocol import Floats
 from pldp.estimate.answer import EXTENDED, GUARDED, INVERTED, answer, combine_levels, gamma_of
+from pldp.estimate.capped import UNCAPPED
 from pldp.estimate.combine import LINEAR_METHODS, Combined, Levels, estimate_levels, linear_covariance, spread
 from pldp.estimate.critical import CONFIDENCE
 from pldp.estimate.dependence import agreement
@@ -38,11 +39,17 @@ class Recipe:
     population: bool = False
     steps: int = DEFAULT_STEPS
     sum_to_one: bool = False
+    level_weight_cap: float | None = None
+    """How many times its share of the people a level may weigh at most; None is any number."""
+
+    @property
+    def cap(self) -> float:
+        return UNCAPPED if self.level_weight_cap is None else self.level_weight_cap
 
     @property
     def cover(self) -> Cover:
         """What an interval must hold for."""
-        return Cover(gamma_of(self.dependence), self.confidence, self.population)
+        return Cover(gamma_of(self.dependence), self.confidence, self.population, self.cap)
 
     @property
     def linear(self) -> str:

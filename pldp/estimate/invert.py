@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.estimate.capped import UNCAPPED, limited, water_filled
 from pldp.estimate.critical import CONFIDENCE, boundary_ratio, reach
 from pldp.estimate.guarded import Noise, tilted_moments, worst_tilt
 from pldp.estimate.law import PAD, STEP, Channels, coarseness, distribution, standard_law
@@ -39,11 +40,13 @@ _LEAST_HOLDERS = 3.0  # weights are made for at least so many: with none, levels
 
 @dataclass(frozen=True)
 class Cover:
-    """What an interval must hold for: choices that depend on values up to Γ, and these users or those behind them."""
+    """What an interval must hold for: choices that depend on values up to Γ, and these users or those behind them; and
+    how much a level may weigh at most, in multiples of its share of the people (`capped`)."""
 
     gamma: float = 1.0
     confidence: float = CONFIDENCE
     population: bool = False
+    cap: float = UNCAPPED
 
 
 INDEPENDENT = Cover()
@@ -148,9 +151,10 @@ def _weights(method: str, n: Counts, noise: Noise, share: Floats, cover: Cover) 
         case "sum":
             raw = np.broadcast_to(sizes, (n.size, share.size))
         case "oc":
-            raw = sizes / noise.at(share)
+            return water_filled(n / n.sum(), noise.at(share), cover.cap)
         case "oc+" | "guarded":
             guard = Guard.of(n, noise, share, cover.gamma if method == "guarded" else 1.0, cover.confidence)
+            guard = limited(guard, cover.cap)
             return guard.weights(guard.gradual())
         case _:
             raise ValueError(f"{method!r} is not one of sum, oc, oc+, guarded")

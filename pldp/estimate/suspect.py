@@ -53,25 +53,51 @@ def weight_tail(weights: Counts, law: Floats) -> float:
     return float(min(1.0, len(law) * 2 * np.minimum(above, below).min()))
 
 
-def repeat_tail(repeats: int, n: int, peak: float, ratio: float) -> float:
-    """Bound on the probability that any report stands at least `repeats` times among n honest ones.
+def bounded_weight_tail(weights: Counts, fewest: Floats, most: Floats) -> float:
+    """The same where a report's bits depend on what its sender holds: each is 1 with a chance from `fewest` to `most`.
 
-    With u_z = max over x of Pr[z|x] ≤ `peak` the count of z is at most Binomial(n, u_z), and Σ_z u_z ≤ `ratio`, the
-    worst ratio of the protocol. Beyond twice the mean a binomial tail grows faster than its chance, so the sum over all
-    z is at most ratio / peak of the likeliest one's.
+    So a weight lies, in the sense of its tails, between the sums of independent bits with these chances, and the number
+    of reports of at most w, or at least w, is at most a binomial: Bonferroni over all w and both sides.
+    """
+    from scipy.stats import binom  # slow to import, and seldom needed
+
+    n = int(weights.sum())
+    few, many = np.cumsum(_sum_law(fewest)), np.cumsum(_sum_law(most)[::-1])[::-1]
+    light, heavy = np.cumsum(weights), np.cumsum(weights[::-1])[::-1]
+    below, above = (
+        float(np.min(binom.sf(counts - 1, n, np.clip(chances, 0.0, 1.0))))
+        for counts, chances in ((light, few), (heavy, many))
+    )
+    return float(min(1.0, 2 * len(weights) * min(below, above)))
+
+
+def _sum_law(chances: Floats) -> Floats:
+    """Of the number of independent events that happen."""
+    law = np.ones(1)
+    for chance in chances:
+        law = np.convolve(law, (1 - chance, chance))
+    return law
+
+
+def repeat_tail(repeats: int, n: int, peak: float) -> float:
+    """Bound on the probability that any report stands at least `repeats` times among n honest ones, whatever they hold.
+
+    The count of a report z is a sum of n independent events with chances Pr[z|x_i] ≤ `peak`; with their mean fixed its
+    upper tail is at most that of a binomial (Hoeffding 1956). Over all z these means sum to n. Beyond twice the mean a
+    binomial tail grows faster than its chance, so the sum of all tails is largest where 1/peak reports have all of it.
     """
     if repeats < 2 * n * peak + 2:
         return 1.0
     from scipy.stats import binom  # slow to import, and seldom needed
 
     exponent = float(binom.logsf(repeats - 1, n, peak))
-    return 0.0 if exponent == -inf else float(np.exp(min(0.0, exponent + log(ratio) - log(peak))))
+    return 0.0 if exponent == -inf else float(np.exp(min(0.0, exponent - log(peak))))
 
 
-def most_repeats(n: int, peak: float, ratio: float, alpha: float) -> int:
+def most_repeats(n: int, peak: float, alpha: float) -> int:
     """The largest number of equal reports that passes at alpha."""
     low, high = 1, n + 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if repeat_tail(middle, n, peak, ratio) >= alpha else (low, middle)
+        low, high = (middle, high) if repeat_tail(middle, n, peak) >= alpha else (low, middle)
     return low

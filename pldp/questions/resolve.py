@@ -116,4 +116,5 @@ def _recipe(spec: Spec, tested: int) -> Recipe:
         population=spec.intervals.target == "population",
         steps=spec.combination.steps,
         sum_to_one=spec.combination.sum_to_one,
+        level_weight_cap=spec.combination.level_weight_cap,
     )

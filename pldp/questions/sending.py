@@ -32,9 +32,13 @@ class Sending(Frozen):
     def collision(self, sheet: Sheet) -> float:
         """Bound on the chance that two honest reports of a sheet are equal."""
 
-    def likeliest(self, sheet: Sheet) -> tuple[float, float]:
-        """Bounds on the probability of the likeliest honest report of a sheet, and on the worst ratio; 1 is none."""
-        return 1.0, 1.0
+    def likeliest(self, sheet: Sheet) -> float:
+        """Bound on the probability of the likeliest honest report of a sheet, of those that are `rare`; 1 is none."""
+        return 1.0
+
+    def rare(self, sheet: Sheet, reports: Columns) -> Columns:
+        """Those of the reports that hardly ever repeat by chance: repeats of the others tell nothing."""
+        return reports
 
     def subject(self, sheet: Sheet) -> str:
         """What the reports of a sheet are about, as doubts name it."""
@@ -79,10 +83,10 @@ class Sending(Frozen):
             return
         for sheet in sheets:
             n, repeats = received.reports[sheet.path], received.repeats.get(sheet.path, 0)
-            peak, ratio = self.likeliest(sheet)
-            chance = repeat_tail(repeats, n, peak, ratio)
+            peak = self.likeliest(sheet)
+            chance = repeat_tail(repeats, n, peak)
             if chance < alpha / len(sheets):
-                bound = most_repeats(n, peak, ratio, alpha / len(sheets))
+                bound = most_repeats(n, peak, alpha / len(sheets))
                 yield Doubt(self.subject(sheet), sheet.choice, REPEATS, repeats, bound, chance)
 
     def withhold(self, tables: Mapping[str, Rows], withheld: Collection[str]) -> dict[str, Rows]:

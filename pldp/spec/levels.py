@@ -31,6 +31,10 @@ def is_whole(shares: Iterable[Fraction]) -> bool:
     return abs(sum(shares, Fraction()) - 1) <= Fraction(1, 1000)
 
 
+WeightCap = Annotated[float, Field(ge=1, allow_inf_nan=False)] | None
+"""How many times its share of the people a level may weigh at most; None is any number, 1 is `sum`."""
+
+
 class Budget(Model):
     total: Spend
     allocation: Literal["optimal", "equal"] | dict[Name, Share] = "optimal"

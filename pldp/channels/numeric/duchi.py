@@ -78,6 +78,10 @@ class Duchi:
     def largest(self) -> Fraction:
         return self.scales[0]
 
+    @property
+    def furthest(self) -> Fraction:
+        return self.largest
+
     def variance(self, code: int) -> Fraction:
         return self.base - position(code) ** 2
 

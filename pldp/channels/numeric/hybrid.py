@@ -81,6 +81,10 @@ class HM:
     def largest(self) -> Fraction:
         return max(self.pm.largest, self.duchi.largest) if self.mix else self.duchi.largest
 
+    @property
+    def furthest(self) -> Fraction:
+        return self.largest
+
     def variance(self, code: int) -> Fraction:
         # Both branches have the same mean, so variances mix like second moments.
         return self.share * self.pm.variance(code) + (1 - self.share) * self.duchi.variance(code)

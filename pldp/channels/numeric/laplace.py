@@ -23,6 +23,7 @@ _FINE = 1 << 10
 _LONGEST = 1 << 50
 _SMALLEST = Fraction(1, 1000)
 _MIDDLE = 1 << 31
+_FAR = 64
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,15 @@ class Laplace:
     def largest(self) -> Fraction:
         return 1 + Fraction(21 * 2) / self.exact_epsilon + Fraction(2, 1 << self.bits)
 
+    @property
+    def _far(self) -> int:
+        """Steps of noise that an honest report goes beyond with a probability below e^−64."""
+        return min(_FAR * -(-self.length // _FINE), _MIDDLE - (1 << self.bits))
+
+    @property
+    def furthest(self) -> Fraction:
+        return 1 + self._far * Fraction(2, 1 << self.bits)
+
     def variance(self, code: int) -> Fraction:
         return rounded_square(code, self.bits) - position(code) ** 2 + self.base
 
@@ -122,4 +132,6 @@ class Laplace:
         return centred_tally(reports, 2, 2 * _MIDDLE + (1 << self.bits))
 
     def invalid(self, reports: Reports) -> NDArray[np.intp]:
-        return np.zeros(0, dtype=np.intp)
+        """Noise has no bound, but what lies `_far` beyond all inputs was not drawn: a client could send anything."""
+        index = reports.astype(np.int64) - _MIDDLE
+        return np.flatnonzero((index < -self._far) | (index > (1 << self.bits) + self._far))

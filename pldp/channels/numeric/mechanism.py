@@ -78,6 +78,11 @@ class NumericMechanism(Protocol):
         """The largest |y|, or a value that a report exceeds with a probability below 1e-9."""
         ...
 
+    @property
+    def furthest(self) -> Fraction:
+        """The largest |y| of a report that is taken (`invalid`)."""
+        ...
+
     @classmethod
     def for_budget(cls, epsilon: Fraction) -> Self: ...
 

@@ -122,6 +122,10 @@ class Window:
     def largest(self) -> Fraction:
         return self.scales[0] * (self.cells - 1)
 
+    @property
+    def furthest(self) -> Fraction:
+        return self.largest
+
     def variance(self, code: int) -> Fraction:
         return self.gain * rounded_square(code, self.bits) + self.base - position(code) ** 2
 

@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from pldp.questions.aggregates.plan import AggregatesPlan
 
 SHOWN_PROFILES = 6
+UNBOUNDED = (
+    "where every occurrence counts nothing bounds what fake people add to a total: count: {cap: …} does, and "
+    "one-time tokens bound how many they are"
+)
 
 
-def predictions(plan: AggregatesPlan) -> Predictions:
+def predictions(plan: AggregatesPlan, *, clients: bool = False) -> Predictions:
     """Tables: errors (provider × attribute) and losses (provider × spending × profile)."""
     counted = "" if plan.cap is None else f", of whose occurrences at most {plan.cap} count"
     assumptions = (
@@ -26,7 +30,9 @@ def predictions(plan: AggregatesPlan) -> Predictions:
         f"the unit is {plan.protected}{counted}",
         f"{plan.n_items:,} items of {plan.n_distinct:,} kinds, {len(plan.rows):,} of which can bind",
     )
-    return Predictions({"errors": error_rows(plan), "losses": loss_rows(plan)}, assumptions, _notes(plan))
+    unbounded = (UNBOUNDED,) if clients and plan.cap is None else ()
+    tables = {"errors": error_rows(plan), "losses": loss_rows(plan)}
+    return Predictions(tables, assumptions, (*_notes(plan), *unbounded))
 
 
 def error_rows(plan: AggregatesPlan) -> Rows:

@@ -19,6 +19,7 @@ from pldp.questions.aggregates.budgets import TICK_BITS
 from pldp.questions.aggregates.catalogue import Units
 from pldp.questions.aggregates.doubts import doubts
 from pldp.questions.aggregates.evaluate import study, true_totals
+from pldp.questions.aggregates.fakes import fake_reaches
 from pldp.questions.aggregates.gates import gates
 from pldp.questions.aggregates.plan import AggregatesPlan
 from pldp.questions.aggregates.predict import predictions
@@ -28,6 +29,7 @@ from pldp.questions.aggregates.statement import statement
 from pldp.questions.aggregates.tables import aggregate_rows, budgets
 from pldp.questions.aggregates.totals import AggregatesResult, Sums, Totals, estimate_totals
 from pldp.questions.doubts import Doubt
+from pldp.questions.fakes import with_fakes
 from pldp.questions.gate import Gate
 from pldp.questions.question import (
     ANSWER,
@@ -113,9 +115,9 @@ class Aggregates(AggregatesPlan, Question):
         spends = self.mechanisms[self.provider_of(sheet)].ticks / float(1 << TICK_BITS)
         return float(np.tanh(spends / 2).prod(axis=1).max())
 
-    def likeliest(self, sheet: Sheet) -> tuple[float, float]:
+    def likeliest(self, sheet: Sheet) -> float:
         """As in `collision`: the likeliest report is the one without noise."""
-        return self.collision(sheet), float(self.worst_ratio(self.provider_of(sheet)))
+        return self.collision(sheet)
 
     def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
         return doubts(self, evidence, alpha)
@@ -163,7 +165,7 @@ class Aggregates(AggregatesPlan, Question):
         return asked(self, spec)
 
     def predictions(self, spec: Any) -> Predictions:
-        return predictions(self)
+        return with_fakes(predictions(self, clients=spec.source.reports is not None), spec, fake_reaches(self))
 
     def typical_errors(self, users: int | None = None) -> dict[str, float]:
         """None: a total is no share, and its error follows from the budgets of providers and profiles."""

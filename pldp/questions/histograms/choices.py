@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,7 @@ def width_rows(plan: Histograms, sizes: Counts) -> list[dict[str, Any]]:
     gammas = sorted({*SHOWN, declared}, key=gamma_of)
     rows: list[dict[str, Any]] = []
     for attribute in plan.attributes:
-        widths = [half_width(plan, attribute, sizes, gamma) for gamma in gammas]
+        widths = [_width(plan, attribute, sizes, gamma) for gamma in gammas]
         rows.append(
             {
                 "attribute": [attribute.name] * len(gammas),
@@ -63,12 +64,19 @@ def width_rows(plan: Histograms, sizes: Counts) -> list[dict[str, Any]]:
     return rows
 
 
-def half_width(plan: Histograms, attribute: AttributePlan, sizes: Counts, dependence: float | None) -> float:
-    """Of `guarded`, and of `sum` where the dependence is unknown, reports being many: root mean square over values."""
+def _width(plan: Histograms, attribute: AttributePlan, sizes: Counts, dependence: float | None) -> float:
+    """Of `guarded`, and of `sum` where the dependence is unknown."""
+    cover = replace(plan.recipe.cover, gamma=gamma_of(dependence))
+    return half_width(attribute, sizes, "sum" if dependence is None else GUARDED, cover)
+
+
+def half_width(attribute: AttributePlan, sizes: Counts, method: str, cover: Cover) -> float:
+    """Of a linear method's intervals, reports being many: root mean square over the assumed shares."""
     chosen = sizes > 0
     protocols = tuple(p for p, has_users in zip(attribute.protocols, chosen, strict=True) if has_users)
-    cover = Cover(gamma_of(dependence), plan.recipe.confidence, plan.recipe.population)
-    table = _table("sum" if dependence is None else GUARDED, tuple(sizes[chosen].tolist()), protocols, cover)
+    if len(protocols) == 1:
+        cover = replace(cover, gamma=1.0)  # nothing to choose
+    table = _table(method, tuple(sizes[chosen].tolist()), protocols, cover)
     below, above = (np.interp(attribute.frequencies, table.share, side) for side in (table.below, table.above))
     inside = np.minimum(above, attribute.frequencies) + np.minimum(below, 1 - attribute.frequencies)
     return float(np.sqrt(np.mean(np.square(inside / 2))))

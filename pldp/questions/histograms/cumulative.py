@@ -19,11 +19,11 @@ from functools import lru_cache
 import numpy as np
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.estimate.capped import capped_guarded
 from pldp.estimate.combine import Levels
 from pldp.estimate.critical import two_sided
 from pldp.estimate.guarded import Noise, tilted_moments, worst_tilt
 from pldp.estimate.invert import ANYTHING, Cover
-from pldp.estimate.path import guarded_weights
 from pldp.estimate.score import contrast_noise
 
 
@@ -75,7 +75,7 @@ def _shortest(n: Counts, noise: Noise, share: Floats, cover: Cover, *, plain: bo
     least = _reach(equal, n, noise, share, cover)
     if plain:
         return equal, least
-    weights = guarded_weights(n, noise, share, cover.gamma, cover.confidence)
+    weights = capped_guarded(n, noise, share, cover.gamma, cover.confidence, cover.cap)
     reach = _reach(weights, n, noise, share, cover)
     return np.where(reach < least, weights, equal), np.minimum(reach, least)
 

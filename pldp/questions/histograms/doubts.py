@@ -24,12 +24,12 @@ def doubts(plan: Histograms, evidence: Evidence, alpha: float) -> tuple[Doubt, .
     )
 
 
-def likeliest_report(plan: Histograms, sheet: Sheet) -> tuple[float, float]:
-    """The probability of the likeliest report of a sheet, and the worst ratio; of all levels where they are hidden."""
+def likeliest_report(plan: Histograms, sheet: Sheet) -> float:
+    """The probability of the likeliest report of a sheet; of all levels where they are hidden."""
     attribute, level = plan.places[sheet.path]
     protocols = plan.attributes[attribute].protocols
     used = protocols if level is None else (protocols[level],)
-    return max(map(likeliest, used)), max(float(one.worst_ratio) for one in used)
+    return max(map(likeliest, used))
 
 
 def _impossible(plan: Histograms, evidence: Evidence, alpha: float) -> Iterator[Doubt]:

@@ -13,71 +13,75 @@ counts as (1 − Σ_l q_l c_l(b))/D in ratios over D = Σ ρ_l (p_l − q_l), an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pldp.channels.protocol import Counts
 from pldp.estimate.answer import GUARDED
+from pldp.estimate.capped import UNCAPPED
 from pldp.estimate.combine import LINEAR_METHODS, linear_weights, noise_variances, spread
 from pldp.estimate.invert import hypothesis_table
+from pldp.questions.fakes import FAKES, Reach, caps, joining
+from pldp.questions.histograms.choices import half_width
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 
 if TYPE_CHECKING:
     from pldp.questions.histograms.question import Histograms
 
-FAKES = 0.01
-"""Fake people for every honest one."""
+SHARE = "share"
 
 
-def fake_rows(plan: Histograms, sizes: Counts) -> list[dict[str, Any]]:
-    """Attribute × combination: the level that fakes would choose, and by how much one in a hundred moves a share."""
-    rows = []
+def fake_reaches(plan: Histograms, sizes: Counts) -> Iterator[Reach]:
+    """Attribute × combination: with the cap, without it, and `sum`."""
     for attribute in plan.attributes:
         answer = plan.methods_of(attribute)[0]
         if plan.hidden is not None:
-            moved = {answer: hidden_move(attribute, plan.hidden, answer, sizes)}
-        else:
-            linear = answer if answer in LINEAR_METHODS else GUARDED
-            moved = {method: public_move(plan, attribute, method, sizes) for method in dict.fromkeys((linear, "sum"))}
-        rows += [
-            {
-                "attribute": [attribute.name],
-                "combination": method,
-                "fakes": FAKES,
-                "at": level,
-                "mechanism": attribute.levels[plan.levels.index(level)].mechanism,
-                "moved": most,
-            }
-            for method, (level, most) in moved.items()
-        ]
-    return rows
+            level, moved = hidden_move(attribute, plan.hidden, answer, sizes)
+            yield Reach(attribute.name, SHARE, answer, level, _mechanism(plan, attribute, level), moved, None)
+            continue
+        linear = answer if answer in LINEAR_METHODS else GUARDED
+        weighed = [] if linear == "sum" else [(linear, cap) for cap in caps(plan.recipe.level_weight_cap)]
+        for method, cap in (*weighed, ("sum", UNCAPPED)):
+            level, moved = public_move(plan, attribute, method, sizes, cap)
+            cover = replace(plan.recipe.cover, cap=cap)
+            half = half_width(attribute, sizes, method, cover)
+            yield Reach(attribute.name, SHARE, method, level, _mechanism(plan, attribute, level), moved, half, cap)
 
 
-def public_move(plan: Histograms, attribute: AttributePlan, method: str, sizes: Counts) -> tuple[str, float]:
+def _mechanism(plan: Histograms, attribute: AttributePlan, level: str) -> str:
+    return attribute.levels[plan.levels.index(level)].mechanism
+
+
+def public_move(
+    plan: Histograms, attribute: AttributePlan, method: str, sizes: Counts, cap: float = UNCAPPED
+) -> tuple[str, float]:
     """The level at which fakes move a share most, and by how much."""
-    joining = max(round(FAKES * int(sizes.sum())), 1)
+    fakes = joining(int(sizes.sum()))
     moves = []
     for place, level in enumerate(plan.levels):
         joined = sizes.copy()
-        joined[place] += joining
-        weight = _weights(plan, attribute, method, joined)[place]
+        joined[place] += fakes
+        weight = _weights(plan, attribute, method, joined, cap)[place]
         protocol = attribute.protocols[place]
-        moves.append((weight * joining / int(joined[place]) * (1 - protocol.q) / protocol.gap, level))
+        moves.append((weight * fakes / int(joined[place]) * (1 - protocol.q) / protocol.gap, level))
     most, level = max(moves)
     return level, float(most)
 
 
-def _weights(plan: Histograms, attribute: AttributePlan, method: str, sizes: Counts) -> Any:
+def _weights(plan: Histograms, attribute: AttributePlan, method: str, sizes: Counts, cap: float) -> Any:
     """Of all levels, at a share of nearly nothing; 0 where nobody is."""
     chosen = sizes > 0
     protocols = tuple(p for p, has_users in zip(attribute.protocols, chosen, strict=True) if has_users)
     share = np.array([min(3 / max(int(sizes.sum()), 1), 0.5)])
     if method == GUARDED:
-        inner = hypothesis_table(method, sizes[chosen], protocols, plan.recipe.cover).weights_at(share)
+        cover = replace(plan.recipe.cover, cap=cap)
+        inner = hypothesis_table(method, sizes[chosen], protocols, cover).weights_at(share)
     else:
         noise = noise_variances(protocols, share)
-        inner = linear_weights(method, sizes[chosen], noise, spread(share, int(sizes.sum())))
+        inner = linear_weights(method, sizes[chosen], noise, spread(share, int(sizes.sum())), cap)
     weights = np.zeros(sizes.size)
     weights[chosen] = inner[:, 0]
     return weights

@@ -10,6 +10,7 @@ import numpy as np
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats
 from pldp.estimate.answer import GUARDED
+from pldp.estimate.capped import cap_sentence
 from pldp.estimate.combine import (
     LINEAR_METHODS,
     Levels,
@@ -25,9 +26,10 @@ from pldp.estimate.invert import INDEPENDENT, Cover, hypothesis_table
 from pldp.estimate.likelihood import MOST_VALUES, table_blocks
 from pldp.estimate.mixture import correct_em
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
+from pldp.questions.fakes import with_fakes
 from pldp.questions.histograms.choices import covered, width_rows
 from pldp.questions.histograms.considered import protocol_rows
-from pldp.questions.histograms.fakes import fake_rows
+from pldp.questions.histograms.fakes import fake_reaches
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 from pldp.questions.question import Predictions
 from pldp.questions.rows import stacked
@@ -70,7 +72,7 @@ def predict_linear(
     if method == GUARDED:
         weights = hypothesis_table(method, sizes[chosen], protocols, cover).weights_at(frequency)
     else:
-        weights = linear_weights(method, sizes[chosen], noise, between)
+        weights = linear_weights(method, sizes[chosen], noise, between, cover.cap)
     return np.sqrt(linear_variance(weights, sizes[chosen], noise, between))
 
 
@@ -156,8 +158,8 @@ def typical_errors(plan: Histograms, users: int | None = None) -> dict[str, floa
 
 def predictions(plan: Histograms, spec: Spec) -> Predictions:
     """Tables: errors (attribute × method), levels (attribute × level: what a choice costs), widths (attribute ×
-    dependence: how long intervals are that cover it), fakes (attribute × combination: how far one fake in a hundred
-    moves a share, where clients send reports), and protocols (attribute × level × mechanism: what each does)."""
+    dependence: how long intervals are that cover it), protocols (attribute × level × mechanism: what each does), and
+    where clients send reports fakes (attribute × combination: how far one fake in a hundred moves a share)."""
     sizes = plan.expected_sizes()
     costs = [
         {"attribute": [attribute.name], **vars(cost)}
@@ -169,10 +171,8 @@ def predictions(plan: Histograms, spec: Spec) -> Predictions:
     widths = width_rows(plan, sizes)
     if widths:
         tables["widths"] = stacked(widths)
-    if spec.source.reports is not None:
-        tables["fakes"] = stacked(fake_rows(plan, sizes))
     tables["protocols"] = protocol_rows(plan, spec)
-    return Predictions(tables, _assumptions(plan, sizes))
+    return with_fakes(Predictions(tables, _assumptions(plan, sizes)), spec, fake_reaches(plan, sizes))
 
 
 def _errors(plan: Histograms, attribute: AttributePlan, sizes: Counts) -> list[dict[str, Any]]:
@@ -208,7 +208,7 @@ def _assumptions(plan: Histograms, sizes: Counts) -> tuple[str, ...]:
     assumed = [
         f"{plan.expected_users:,} users, of whom choose {chosen}",
         "errors are those of levels chosen independently of the value",
-        *filter(None, [covered(plan)]),
+        *filter(None, [covered(plan), cap_sentence(plan.recipe.level_weight_cap)]),
         f"frequencies as stated for {', '.join(stated)}, equal for the rest" if stated else "equal frequencies",
     ]
     if plan.hidden is not None:

@@ -153,7 +153,7 @@ class Histograms(Question):
         protocols = self.attributes[attribute].protocols
         return max(map(collision, protocols)) if level is None else collision(protocols[level])
 
-    def likeliest(self, sheet: Sheet) -> tuple[float, float]:
+    def likeliest(self, sheet: Sheet) -> float:
         return likeliest_report(self, sheet)
 
     def report_weights(self, sheet: Sheet, reports: Columns) -> NDArray[np.int64]:

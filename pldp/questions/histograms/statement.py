@@ -8,6 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pldp.channels.exact import float_above, log_above
+from pldp.estimate.capped import cap_sentence
 from pldp.privacy.exposure import Exposed
 from pldp.questions.histograms.choices import covered
 from pldp.questions.question import Part
@@ -52,7 +53,7 @@ def statement(plan: Histograms) -> Part:
         public=() if hidden else ("how many users chose each level, and which level a user chose",),
         assumptions=(
             *(["levels are told as the plan says"] if hidden else []),
-            *filter(None, [covered(plan)]),
+            *filter(None, [covered(plan), cap_sentence(plan.recipe.level_weight_cap)]),
             "every user answers once",
             *(["every further release tells about their levels again"] if hidden else []),
         ),

@@ -145,7 +145,7 @@ def choose_candidates(plan: Items, tallies: Tallies) -> bytes:
     """What the second half is asked about, by the first half's reports."""
     support = support_of(plan, tallies, 0)
     half, n_users = _half(plan, support, 0), int(support.n.sum())
-    (singles,) = judge_half(half, [_singles(plan)], n_users, plan.search, plan.combination, plan.row_lengths)
+    (singles,) = judge_half(half, [_singles(plan)], n_users, plan.search, plan.weighing, plan.row_lengths)
     return write_candidates(likely(singles, plan.candidates, plan.search))
 
 
@@ -153,14 +153,14 @@ def mine_sampled(plan: Items, halves: tuple[Support, ...], candidates: Candidate
     """Items from the first half, candidate sets from the second."""
     n_users = sum(int(support.n.sum()) for support in halves)
     first = _half(plan, halves[0], 0)
-    (singles,) = judge_half(first, [_singles(plan)], n_users, plan.search, plan.combination, plan.row_lengths)
+    (singles,) = judge_half(first, [_singles(plan)], n_users, plan.search, plan.weighing, plan.row_lengths)
     if len(halves) == 1:
         return Mined(singles, (), (), 1)
     second = _half(plan, halves[1], 1)
     longer: tuple[EstimatedSets, ...] = ()
     if candidates:
-        longer = judge_half(second, candidates, n_users, plan.search, plan.combination, _held(plan, candidates))
-    rules = sampled_rules((singles, *longer), second, n_users, plan.search, plan.combination)
+        longer = judge_half(second, candidates, n_users, plan.search, plan.weighing, _held(plan, candidates))
+    rules = sampled_rules((singles, *longer), second, n_users, plan.search, plan.weighing)
     longest = max((sets.items.shape[1] for sets in longer), default=1)
     # All that was asked about: leaving out what noise lowered would leave in what it lifted.
     return Mined(singles, longer, rules, longest, candidates)
@@ -172,7 +172,7 @@ def overlong(plan: Items, result: ItemsResult, length: int) -> Overlong | None:
         return None
     phase = 0 if length == 1 else plan.phases - 1
     half = _half(plan, result.supports[phase], phase)
-    longer = longer_rows(half, half.weights(plan.combination, plan.minimum_support), result.n_users)
+    longer = longer_rows(half, half.weights(plan.weighing, plan.minimum_support), result.n_users)
     lengths = _held(plan, result.mined.candidates) if phase else plan.row_lengths
     return Overlong.of(lengths, half.samplings[0].length, longer)
 
@@ -195,4 +195,4 @@ def _singles(plan: Items) -> Itemsets:
 def _weigh(plan: Items, chosen: NDArray[np.intp], n: Counts) -> Weigh:
     if n.size == 1:
         return alone
-    return weigher(plan.combination, [plan.levels[level].channel for level in chosen], n, plan.minimum_support)
+    return weigher(plan.weighing, [plan.levels[level].channel for level in chosen], n, plan.minimum_support)

@@ -17,7 +17,7 @@ from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.combine import ItemsResult
 from pldp.questions.items.comparators import GROUP_KEEPS, MASK_KEEP, Grouped, mask
 from pldp.questions.items.metrics import Privacy, privacy
-from pldp.questions.items.pooling import Weigh, alone, weigher
+from pldp.questions.items.pooling import BY_SIZE, Weigh, alone, weigher
 from pldp.questions.items.repeated import (
     Cells,
     Deal,
@@ -146,7 +146,7 @@ def _methods(plan: Items, rows: tuple[BitColumns, ...]) -> list[Method]:
     if len(kernels) == len(plan.levels) == len(rows):
         n = np.array([of_level.n_rows for of_level in rows])
         channels = [level.channel for level in plan.levels]
-        weigh = alone if len(rows) == 1 else weigher(plan.combination, channels, n, plan.minimum_support)
+        weigh = alone if len(rows) == 1 else weigher(plan.weighing, channels, n, plan.minimum_support)
         methods.append(Method(f"this plan ({plan.protocol})", list(kernels.values()), rows, weigh))
     d, shares = len(plan.items), _group_shares(plan)
     if plan.sensitivity is not None and plan.protocol != "aprr":
@@ -162,7 +162,7 @@ def _kernels(plan: Items) -> dict[str, ItemChannels]:
 
 
 def _by_size(rows: tuple[BitColumns, ...]) -> Weigh:
-    return weigher("sum", [], np.array([of_level.n_rows for of_level in rows]), 0.5)
+    return weigher(BY_SIZE, [], np.array([of_level.n_rows for of_level in rows]), 0.5)
 
 
 def _published(plan: Items) -> ItemChannels:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pldp.channels.exact import float_above, log_above
+from pldp.estimate.capped import cap_sentence
 from pldp.questions.items.predict import one_place_error, predicted_errors, typical_error, understatement
 from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.statement import item_statements
@@ -110,7 +111,9 @@ def assumptions(plan: Items) -> tuple[str, ...]:
         if plan.holds == "many"
         else "equal shares of all values"
     )
-    sentences += [sentence for sentence in (plan.covered, plan.row_limits) if sentence]
+    sentences += [
+        sentence for sentence in (plan.covered, cap_sentence(plan.level_weight_cap), plan.row_limits) if sentence
+    ]
     return tuple(sentences)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from pldp.channels.protocol import Counts
 from pldp.estimate.distributions import norm
 from pldp.questions.items.levels import Floats
-from pldp.questions.items.pooling import pool, weigher
+from pldp.questions.items.pooling import Weighing, pool, weigher
 from pldp.questions.items.sampling import SetSampling
 
 Lengths = tuple[tuple[int, float], ...]
@@ -108,7 +108,7 @@ class Outlook:
     budgets: tuple[Fraction, ...]
     n: Counts
     n_users: int
-    method: str
+    weighing: Weighing
     support: float
     confidence: float
 
@@ -119,7 +119,7 @@ class Outlook:
         n = self.n[there]
         one = np.zeros((1, 1), dtype=np.int32)
         noise = np.array([[float(each.noise_variance(np.array([self.support]))[0]) for each in samplings]])
-        weights = weigher(self.method, samplings, n, self.support)(one)
+        weights = weigher(self.weighing, samplings, n, self.support)(one)
         _, error = pool(np.full_like(noise, self.support), noise, n, weights, self.n_users)
         reach = float(norm.isf((1 - self.confidence) / 2)) * float(error[0])
         above = Overlong.of(lengths, padding).understated(np.array([self.support + reach]))

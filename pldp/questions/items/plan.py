@@ -16,6 +16,7 @@ from pldp.questions.items.levels import item_promises, level_budgets
 from pldp.questions.items.mining import Search
 from pldp.questions.items.padding import Lengths, held_sets_at_most
 from pldp.questions.items.padding import within as within_items
+from pldp.questions.items.pooling import Weighing
 from pldp.questions.items.rowchannels import Bits, OneValue
 from pldp.questions.items.sampledrows import Sampled
 from pldp.spec.fields import Frozen, Ratio
@@ -68,6 +69,8 @@ class ItemsPlan(Frozen):
     """From the strictest to the weakest."""
     default: str
     combination: Literal["oc+", "sum"]
+    level_weight_cap: float | None = None
+    """How many times its share of the people a level may weigh at most; None is any number."""
     dependence: float | None = 1.0
     """Γ, how far choices of levels may depend on items; None where it is unknown."""
     lengths: Lengths | None = None
@@ -97,6 +100,11 @@ class ItemsPlan(Frozen):
     @property
     def keeps_bounds(self) -> bool:
         return all(level.keeps_bound for level in self.levels)
+
+    @property
+    def weighing(self) -> Weighing:
+        """How levels are pooled."""
+        return Weighing.of(self.combination, self.level_weight_cap)
 
     @property
     def covered(self) -> str:

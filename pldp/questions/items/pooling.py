@@ -12,17 +12,39 @@ term is zero and nothing is assumed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pldp.estimate.capped import UNCAPPED, water_filled
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.transactions import Counts, Itemsets
 
 Weigh = Callable[[Itemsets], Floats]
 """Weights of the groups for each set, (set, group); each row sums to one."""
 METHODS = ("oc+", "sum")
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """`sum`: groups weigh as much as they have people. `oc+`: by their precision, none more than `cap` times that."""
+
+    method: str
+    cap: float = UNCAPPED
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"{self.method!r} is not one of {', '.join(METHODS)}")
+
+    @classmethod
+    def of(cls, method: str, cap: float | None) -> Weighing:
+        """As a spec has it: without a cap, None."""
+        return cls(method, UNCAPPED if cap is None else cap)
+
+
+BY_SIZE = Weighing("sum")
 
 
 class ExpectedNoise(Protocol):
@@ -35,22 +57,18 @@ def alone(items: Itemsets) -> Floats:
     return np.ones((len(items), 1))
 
 
-def weigher(method: str, channels: Sequence[ExpectedNoise], n: Counts, support: float) -> Weigh:
-    """`sum`: by size. `oc+`: ∝ n_g / (v_g + S²) at a stated support, the minimum.
+def weigher(weighing: Weighing, channels: Sequence[ExpectedNoise], n: Counts, support: float) -> Weigh:
+    """`sum`: by size. `oc+`: ∝ n_g / (v_g + S²) at a stated support, the minimum, up to the cap.
 
     Weights that do not look at the reports leave the estimate exactly unbiased.
     """
-    if method not in METHODS:
-        raise ValueError(f"{method!r} is not one of {', '.join(METHODS)}")
-    between = support * (1 - support)
+    shares, between = n / n.sum(), support * (1 - support)
 
     def weigh(items: Itemsets) -> Floats:
-        if method == "sum":
-            raw = np.tile(n.astype(np.float64), (len(items), 1))
-        else:
-            noise = np.stack([channel.expected_noise(items, support) for channel in channels], axis=1)
-            raw = n / (noise + between)
-        return raw / raw.sum(axis=1, keepdims=True)
+        if weighing.method == "sum":
+            return np.tile(shares, (len(items), 1))
+        noise = np.stack([channel.expected_noise(items, support) for channel in channels])
+        return water_filled(shares, noise + between, weighing.cap).T
 
     return weigh
 

@@ -11,7 +11,7 @@ from pldp.channels.protocol import Counts
 from pldp.estimate.distributions import norm
 from pldp.questions.items.padding import Overlong
 from pldp.questions.items.plan import ItemsPlan
-from pldp.questions.items.pooling import pool, weigher
+from pldp.questions.items.pooling import Weighing, pool, weigher
 from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.sampling import SetSampling
 from pldp.questions.items.transactions import Itemsets
@@ -33,7 +33,7 @@ def predicted_errors(plan: ItemsPlan) -> tuple[Expected, ...]:
         Expected(
             length,
             typical_error(plan, length),
-            _error(plan, _noisiest(plan, length)[None]),
+            set_error(plan, _noisiest(plan, length)[None]),
             understatement(plan, length),
         )
         for length in range(1, plan.length + 1)
@@ -64,7 +64,7 @@ def one_place_error(plan: ItemsPlan, length: int) -> float:
     budgets = [plan.levels[level].budget for level in there]
     alone = [SetSampling.for_budget(one.n_values, 1, budget) for one, budget in zip(phases, budgets, strict=True)]
     noise = np.array([[float(one.noise_variance(np.array([support]))[0]) for one in alone]])
-    weights = weigher(plan.combination, alone, n, support)(np.zeros((1, 1), dtype=np.int32))
+    weights = weigher(plan.weighing, alone, n, support)(np.zeros((1, 1), dtype=np.int32))
     _, error = pool(np.full_like(noise, support), noise, n, weights, plan.expected_users, population=plan.population)
     return float(error[0])
 
@@ -80,7 +80,7 @@ def _reach(plan: ItemsPlan) -> float:
 
 def typical_error(plan: ItemsPlan, length: int) -> float:
     """Of a set of this length whose items have middling noise."""
-    return _error(plan, _middling(plan, length)[None])
+    return set_error(plan, _middling(plan, length)[None])
 
 
 def telling_length(plan: ItemsPlan) -> int:
@@ -118,7 +118,12 @@ def _noisiest(plan: ItemsPlan, length: int) -> Itemsets:
     return np.sort(order[order.size - length :]).astype(np.int32)
 
 
-def _error(plan: ItemsPlan, items: Itemsets) -> float:
+def widest(plan: ItemsPlan, length: int) -> Itemsets:
+    """The set with the noisiest items of this length, as an array of one."""
+    return _noisiest(plan, length)[None]
+
+
+def set_error(plan: ItemsPlan, items: Itemsets, weighing: Weighing | None = None) -> float:
     """One set, by the pooled variance at the minimum support; levels nobody is expected to choose are left out."""
     sizes = group_sizes(plan, plan.expected_sizes(), items.shape[1])
     present = np.flatnonzero(sizes > 0)
@@ -127,7 +132,7 @@ def _error(plan: ItemsPlan, items: Itemsets) -> float:
     support = plan.minimum_support
     channels = [plan.levels[level].channel for level in present]
     n = sizes[present]
-    weights = weigher(plan.combination, channels, n, support)(items)
+    weights = weigher(weighing or plan.weighing, channels, n, support)(items)
     noise = np.stack([each.expected_noise(items, support) for each in channels], axis=1)
     _, error = pool(np.full_like(noise, support), noise, n, weights, plan.expected_users, population=plan.population)
     return float(error[0])

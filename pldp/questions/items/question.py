@@ -14,13 +14,16 @@ from pldp.channels.randomness import Keystream
 from pldp.proof.compared import Compared
 from pldp.proof.trial import Trial
 from pldp.questions.doubts import Doubt
+from pldp.questions.fakes import with_fakes
 from pldp.questions.gate import FAMILY, REHEARSED, Gate
 from pldp.questions.items import prove
 from pldp.questions.items.asked import asked
 from pldp.questions.items.combine import ItemsResult, Mined, choose_candidates, combine, conclude
+from pldp.questions.items.doubts import doubts, likeliest_row, row_weights
 from pldp.questions.items.evaluate import study
+from pldp.questions.items.fakes import fake_reaches
 from pldp.questions.items.forecast import predictions, refusal
-from pldp.questions.items.gates import gates, impossible
+from pldp.questions.items.gates import gates
 from pldp.questions.items.plan import ItemsPlan
 from pldp.questions.items.reports import ItemsTally, count_sets, draw, tally
 from pldp.questions.items.rowchannels import Bits
@@ -132,17 +135,19 @@ class Items(ItemsPlan, Question):
         phase, level = self.places[sheet.path]
         return self.levels[level].channel.collision(phase)
 
-    def likeliest(self, sheet: Sheet) -> tuple[float, float]:
+    def likeliest(self, sheet: Sheet) -> float:
         phase, level = self.places[sheet.path]
-        channel = self.levels[level].channel
-        ratio = channel.worst_ratio
-        return (1.0, 1.0) if ratio is None else (channel.collision(phase) ** 0.5, float(ratio))  # max ≤ (Σ Pr²)^½
+        return likeliest_row(self.levels[level].channel, phase)
+
+    def report_weights(self, sheet: Sheet, reports: Columns) -> NDArray[np.int64]:
+        phase, level = self.places[sheet.path]
+        return row_weights(self.levels[level].channel, phase, reports)
 
     def subject(self, sheet: Sheet) -> str:
         return self.place
 
     def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
-        return (*impossible(self, evidence, alpha / 2), *self.repeated(evidence, alpha / 2))
+        return doubts(self, evidence, alpha)
 
     def withhold(self, tables: Mapping[str, Rows], withheld: Collection[str]) -> dict[str, Rows]:
         return {name: {} if self.place in withheld else rows for name, rows in tables.items()}
@@ -193,7 +198,7 @@ class Items(ItemsPlan, Question):
         return asked(self, spec, adapted)
 
     def predictions(self, spec: Any) -> Predictions:
-        return predictions(self)
+        return with_fakes(predictions(self), spec, fake_reaches(self))
 
     def typical_errors(self, users: int | None = None) -> dict[str, float]:
         """None: errors of sets depend on length and items. Compare the predicted errors of two budgets instead."""

@@ -22,6 +22,7 @@ from pldp.questions.items.padding import (
     within,
 )
 from pldp.questions.items.plan import ItemLevel, Origin
+from pldp.questions.items.pooling import Weighing
 from pldp.questions.items.predict import beyond_error, telling_length, typical_error
 from pldp.questions.items.question import Items
 from pldp.questions.items.rowchannels import Bits, OneValue
@@ -107,6 +108,7 @@ def _plan(
         ),
         default=spec.levels.default,
         combination=spec.method,
+        level_weight_cap=spec.pooling.level_weight_cap,
         dependence=spec.levels.gamma,
         lengths=declared_lengths(spec),
         minimum_support=spec.itemsets.minimum_support,
@@ -178,7 +180,7 @@ def _paddings(spec: ItemsSpec, n_items: int, shares: list[Fraction]) -> tuple[in
             tuple(spec.budget.total * share for share in ordered),
             half,
             spec.expected.users,
-            spec.method,
+            Weighing.of(spec.method, spec.pooling.level_weight_cap),
             spec.itemsets.minimum_support,
             spec.intervals.confidence,
         )

@@ -95,6 +95,10 @@ class RowChannel(Frozen):
         """Noise of one report's estimate of each set, if so many hold it whole and nobody else any of its items."""
 
     @abstractmethod
+    def most(self, items: NDArray[np.integer]) -> Floats:
+        """The most that one report adds to the estimated support of each set, times n."""
+
+    @abstractmethod
     def largest(self, length: int) -> float:
         """The most that one report can move an estimate of the support of sets of this length, before dividing by n."""
 
@@ -154,6 +158,9 @@ class Bits(RowChannel):
 
     def expected_noise(self, items: NDArray[np.integer], support: float) -> Floats:
         return self.kernel.expected_noise(items, support)
+
+    def most(self, items: NDArray[np.integer]) -> Floats:
+        return np.asarray(self.kernel.responses(items).max(axis=1))
 
     def largest(self, length: int) -> float:
         return float(np.prod(np.sort(1 / self.kernel.gap)[-length:]))
@@ -219,6 +226,9 @@ class OneValue(RowChannel):
 
     def expected_noise(self, items: NDArray[np.integer], support: float) -> Floats:
         return self.item_noise(support)[items[:, 0]]
+
+    def most(self, items: NDArray[np.integer]) -> Floats:
+        return np.asarray(self.kernel.inverse.max(axis=1)[items[:, 0]])
 
     def largest(self, length: int) -> float:
         return float(np.abs(self.kernel.inverse).max()) + 1

@@ -12,7 +12,7 @@ from pldp.estimate.distributions import norm
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.mining import Ends, EstimatedSets, Search, judge
 from pldp.questions.items.padding import Lengths, Overlong
-from pldp.questions.items.pooling import pool, weigher
+from pldp.questions.items.pooling import Weighing, pool, weigher
 from pldp.questions.items.rules import RELIABLE
 from pldp.questions.items.sampling import SetSampling, likely_items, likely_sets
 from pldp.questions.items.transactions import Itemsets
@@ -35,14 +35,14 @@ class Half:
         there = np.flatnonzero(self.n > 0)
         return Half(tuple(self.samplings[level] for level in there), self.n[there], self.counts[there])
 
-    def weights(self, method: str, minimum: float) -> Floats:
+    def weights(self, weighing: Weighing, minimum: float) -> Floats:
         """By level; the same for all sets, which are all alike."""
         one = np.zeros((1, 1), dtype=np.int32)
-        return weigher(method, self.samplings, self.n, minimum)(one)[0]
+        return weigher(weighing, self.samplings, self.n, minimum)(one)[0]
 
 
 def judge_half(
-    half: Half, sets: Sequence[Itemsets], n_users: int, search: Search, method: str, lengths: Lengths
+    half: Half, sets: Sequence[Itemsets], n_users: int, search: Search, weighing: Weighing, lengths: Lengths
 ) -> tuple[EstimatedSets, ...]:
     """Every set that was asked about, by length. Supports are those of all users of the release.
 
@@ -54,7 +54,7 @@ def judge_half(
         estimated, _ = sampling.estimate(counts, int(n))
         support[:, column] = estimated[:total]
         noise[:, column] = sampling.noise_variance(np.clip(estimated[:total], 0, 1))
-    by_level = half.weights(method, search.minimum)
+    by_level = half.weights(weighing, search.minimum)
     weights = np.tile(by_level, (total, 1))
     overlong = Overlong.of(lengths, half.samplings[0].length, longer_rows(half, by_level, n_users))
     noise += overlong.spread
@@ -129,7 +129,7 @@ class SampledRule:
 
 
 def sampled_rules(
-    mined: Sequence[EstimatedSets], sets: Half | None, n_users: int, search: Search, method: str
+    mined: Sequence[EstimatedSets], sets: Half | None, n_users: int, search: Search, weighing: Weighing
 ) -> tuple[SampledRule, ...]:
     """Every split of every set that reaches the minimum whose antecedent was asked about too and is clear of zero.
 
@@ -148,7 +148,7 @@ def sampled_rules(
     }
     longer = [level for level in mined if level.items.shape[1] > 1]
     shown, asked = sum(int(level.frequent().sum()) for level in longer), sum(len(level.items) for level in longer)
-    weights = sets.weights(method, search.minimum)
+    weights = sets.weights(weighing, search.minimum)
     z = float(norm.isf((1 - search.confidence) / 2 * shown / max(asked, 1))) if shown else 0.0
     out = []
     for level in longer:

@@ -98,6 +98,10 @@ class Sampled(RowChannel):
     def expected_noise(self, items: NDArray[np.integer], support: float) -> Floats:
         return self._of_length(items.shape[1]).sampling.expected_noise(items, support)
 
+    def most(self, items: NDArray[np.integer]) -> Floats:
+        sampling = self._of_length(items.shape[1]).sampling
+        return np.full(len(items), sampling.length * (1 - sampling.protocol.q) / sampling.protocol.gap)
+
     def largest(self, length: int) -> float:
         sampling = self._of_length(length).sampling
         return sampling.length / sampling.protocol.gap

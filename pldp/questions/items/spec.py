@@ -13,7 +13,7 @@ from pldp.questions.items.sensitivity import Scores, Sensitivity
 from pldp.questions.people.spec import Gates, Intervals, Retention
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Text, Value
-from pldp.spec.levels import Expected, check_shares
+from pldp.spec.levels import Expected, WeightCap, check_shares
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Holdings, Table
@@ -60,6 +60,17 @@ Items = Annotated[
 """Declared here, or in a public file."""
 
 
+class Pooling(Model):
+    """How levels are pooled; `method` as where it stands alone."""
+
+    method: Literal["oc+", "sum"] | None = None
+    level_weight_cap: WeightCap = None
+
+
+def _pooling_shape(value: Any) -> str:
+    return "each" if isinstance(value, dict | Model) else "all"
+
+
 class ItemsSpec(Model):
     kind: Literal["items"]
     name: Name
@@ -79,7 +90,13 @@ class ItemsSpec(Model):
     users: Participants | None = None
     itemsets: Itemsets
     sampling: Sampling = Sampling()
-    combination: Literal["oc+", "sum"] | None = None
+    combination: (
+        Annotated[
+            Annotated[Pooling, Tag("each")] | Annotated[Literal["oc+", "sum"], Tag("all")],
+            Discriminator(_pooling_shape),
+        ]
+        | None
+    ) = None
     expected: Expected = Expected()
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
@@ -118,9 +135,14 @@ class ItemsSpec(Model):
         return self.budget.bound or self.budget.total
 
     @property
+    def pooling(self) -> Pooling:
+        """What is stated of how levels are pooled."""
+        return self.combination if isinstance(self.combination, Pooling) else Pooling(method=self.combination)
+
+    @property
     def method(self) -> Literal["oc+", "sum"]:
         """How levels are pooled: by their precision only where nobody's choice depends on what they hold."""
-        return self.combination or ("oc+" if self.levels.gamma == 1 else "sum")
+        return self.pooling.method or ("oc+" if self.levels.gamma == 1 else "sum")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -165,7 +187,7 @@ class ItemsSpec(Model):
             raise BrokenRule(
                 "several choices need source.level or users.level (the column they stand in)", field="levels"
             )
-        if self.combination == "oc+" and self.levels.gamma != 1:
+        if self.pooling.method == "oc+" and self.levels.gamma != 1:
             raise BrokenRule(
                 "must be left out, which takes sum and assumes nothing, unless levels.dependence is 1: oc+ weighs "
                 "levels by their precision, and its intervals hold only where users choose independently of what they "

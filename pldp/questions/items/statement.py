@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from pldp.channels.exact import float_above, log_above
+from pldp.estimate.capped import cap_sentence
 from pldp.questions.items.plan import ItemLevel, ItemsPlan
 
 
@@ -37,7 +38,7 @@ def items_statement(plan: ItemsPlan) -> dict[str, Any]:
             *(["which candidate sets were asked about: they follow from the first half's reports"] * (plan.phases > 1)),
         ],
         "assumptions": [
-            *([plan.covered] if plan.covered else []),
+            *filter(None, [plan.covered, cap_sentence(plan.level_weight_cap)]),
             *([plan.row_limits] if plan.row_limits else []),
         ],
     }

@@ -46,12 +46,13 @@ def estimate_quantiles(
     repeats: int = BOOTSTRAP,
 ) -> Distribution:
     """At Γ = 1 all levels and classes in one likelihood. Else every level by itself, weighed by its people, and
-    intervals that hold however people choose levels and importance."""
+    intervals that hold however people choose levels and importance; so too where the weight of a level is capped: a
+    likelihood has no weights."""
     question = plan.questions[asked]
     if question.kind != DISTRIBUTION:
         raise ValueError("only a distribution has quantiles")
     users = [counted.n_reports // level.sampled for counted, level in zip(counts, plan.levels, strict=True)]
-    independent = recipe.dependence == 1
+    independent = pools(recipe)
     method = EM if independent else BY_LEVEL
     classes = [
         Class(i, window, counted.buckets[asked, c])
@@ -74,6 +75,11 @@ def estimate_quantiles(
         n_reports=bins.n_reports,
         dependence=1.0 if independent else None,
     )
+
+
+def pools(recipe: Recipe) -> bool:
+    """Whether all levels and classes share one likelihood."""
+    return recipe.dependence == 1 and recipe.level_weight_cap is None
 
 
 def _bins(
@@ -114,7 +120,7 @@ def _quantiles(
     z = float(t.ppf(0.5 + recipe.confidence / 2, max(m - 1, 1)))
     evenly = np.repeat(bins.frequency, resolution // question.bins) * question.bins / resolution
     pilot = (np.append(evenly, 0.0) + np.append(0.0, evenly)) / 2
-    design = Design.of(classes, users, resolution, pilot, independent=recipe.dependence == 1)
+    design = Design.of(classes, users, resolution, pilot, independent=pools(recipe))
     ramps = estimate_ramps(design, None if recipe.population else n)
     answered = {one.level for one in classes}
     silent = sum(size for level, size in enumerate(users) if level not in answered) / n

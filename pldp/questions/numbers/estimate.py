@@ -103,7 +103,7 @@ def _mean(
             question.attribute, Mean(used, math.nan, math.inf, bounds.lower, bounds.upper, 0), agreed_by, agreed
         )
     if used == "inverse-variance":
-        mean, variance, between = estimate_groups(used, pooled, n_users, 1.0)
+        mean, variance, between = estimate_groups(used, pooled, n_users, 1.0, recipe.cap)
     else:
         sampling = [level.sampled / len(plan.questions) for level in plan.levels]
         groups = [Groups.of(*level) for level in by_level]
@@ -116,16 +116,16 @@ def _mean(
     centre = bounds.decode(mean)
     ends = [centre - z * error, centre + z * error]
     if used == "inverse-variance":
-        ends = [bounds.decode(end) for end in _inverted(pooled, n_users, z, population=recipe.population)]
+        ends = [bounds.decode(end) for end in _inverted(pooled, n_users, z, recipe)]
     low, high = (float(np.clip(end, bounds.lower, bounds.upper)) for end in ends)
     return NumberMean(question.attribute, Mean(used, centre, error, low, high, pooled.reports), agreed_by, agreed)
 
 
-def _inverted(groups: Groups, n_users: int, z: float, *, population: bool) -> tuple[float, float]:
+def _inverted(groups: Groups, n_users: int, z: float, recipe: Recipe) -> tuple[float, float]:
     """The means that a test with their own noise does not reject, in [−1, 1] terms; of a population the part of the
     variance that is left of knowing all users goes."""
-    pooled = inverse_variance(groups, n_users)
-    low, high = mean_interval(groups, pooled, None if population else n_users, z)
+    pooled = inverse_variance(groups, n_users, recipe.cap)
+    low, high = mean_interval(groups, pooled, None if recipe.population else n_users, z)
     floor = z * _ROUNDING / math.sqrt(groups.reports)
     centre = float(np.clip(pooled.mean, -1, 1))
     return min(low, centre - floor), max(high, centre + floor)

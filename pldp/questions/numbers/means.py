@@ -22,6 +22,7 @@ import numpy as np
 
 from pldp.channels.numeric.domain import Floats
 from pldp.channels.numeric.mechanism import NumericMechanism, Tally, report_squares, report_sum
+from pldp.estimate.capped import UNCAPPED, water_filled
 from pldp.estimate.distributions import chi2
 
 ESTIMATORS = ("scaled", "reports", "inverse-variance")
@@ -93,7 +94,9 @@ class Groups:
         return float(np.clip(average, min(mean**2, 1.0), 1.0))
 
 
-def estimate_groups(method: str, groups: Groups, n_users: int, sampling: float) -> tuple[float, float, float]:
+def estimate_groups(
+    method: str, groups: Groups, n_users: int, sampling: float, cap: float = UNCAPPED
+) -> tuple[float, float, float]:
     """Mean, its variance for the n users, and S², all in [−1, 1] terms; at least one report."""
     match method:
         case "scaled":
@@ -101,7 +104,7 @@ def estimate_groups(method: str, groups: Groups, n_users: int, sampling: float) 
         case "reports":
             return _reports(groups, n_users)
         case "inverse-variance":
-            pooled = inverse_variance(groups, n_users)
+            pooled = inverse_variance(groups, n_users, cap)
             return pooled.mean, pooled.variance, pooled.between
         case _:
             raise ValueError(f"{method!r} is not one of {', '.join(ESTIMATORS)}")
@@ -134,12 +137,13 @@ def _reports(groups: Groups, n_users: int) -> tuple[float, float, float]:
     return mean, max(total / m - between / n_users, total / m * (1 - m / n_users), 0.0), between
 
 
-def inverse_variance(groups: Groups, n_users: int) -> Pooled:
+def inverse_variance(groups: Groups, n_users: int, cap: float = UNCAPPED) -> Pooled:
     """Var = Σ_c w_c² (v_c + S²)/n_c − S²/n, with v_c + S² = base_c + gain_c E[x²] − mean² from the plan's mechanisms.
 
     E[x²] and the mean they need come from a first pass whose weights are the plan's alone. Weights are made for the
     largest S² that the test of the mean has to reckon with (`unseen`): made for the estimated one they would lean on a
-    few people of large budgets, among whom those at a bound may be missing.
+    few people of large budgets, among whom those at a bound may be missing. No class weighs more than `cap` times its
+    share of the reports.
     """
     pilot_weights = groups.n / (groups.base + groups.gain)
     pilot = float(np.clip((pilot_weights * groups.sums / groups.n).sum() / pilot_weights.sum(), -1, 1))
@@ -147,8 +151,9 @@ def inverse_variance(groups: Groups, n_users: int) -> Pooled:
     moment = groups.second_moment(pilot, groups.n * groups.gain / groups.largest**4)
     reach = _Z * math.sqrt(pooled_variance(groups, groups.n / groups.n.sum(), moment, pilot, n_users))
     most = max(unseen(moment - pilot**2, pilot, pilot + side * reach) for side in (-1, 1))
-    precision = groups.n / _per_report(groups, most + pilot**2, pilot)
-    weights = precision / precision.sum()
+    per_report = _per_report(groups, most + pilot**2, pilot)
+    precision = groups.n / per_report
+    weights = water_filled(groups.n / groups.n.sum(), per_report[:, None], cap)[:, 0]
     means = groups.sums / groups.n
     mean = float((weights * means).sum())
     inside = float(np.clip(mean, -1, 1))

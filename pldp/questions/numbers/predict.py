@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from pldp.channels.numeric.mechanism import noise
 from pldp.channels.protocol import Counts, Floats
+from pldp.estimate.capped import UNCAPPED, cap_sentence, water_filled
 from pldp.questions.numbers.budgets import average_variance
 from pldp.questions.numbers.choice import FOR_MEANS, MECHANISMS
 from pldp.questions.numbers.estimate import FALLBACK
@@ -51,23 +53,48 @@ def class_shares(plan: NumbersPlan, level: NumberLevel, question: Question) -> F
     return shares
 
 
-def predict_mean(plan: NumbersPlan, asked: int, method: str, sizes: Counts) -> float:
+@dataclass(frozen=True)
+class ClassCost:
+    """Reports to be expected of one level and class, and v + S² of one of them."""
+
+    level: int
+    class_: int
+    reports: float
+    cost: float
+
+
+def class_costs(plan: NumbersPlan, asked: int, sizes: Counts) -> list[ClassCost]:
+    """Of every class of every level, those without reports too."""
+    question = plan.questions[asked]
+    moment, between = question.second_moment, max(question.second_moment - question.mean**2, 0.0)
+    return [
+        ClassCost(i, class_, int(n) * level.sampled / len(plan.questions) * float(share), noise(m, moment) + between)
+        for i, (level, n) in enumerate(zip(plan.levels, sizes, strict=True))
+        for class_, (m, share) in enumerate(
+            zip(plan.mechanisms(asked, i), class_shares(plan, level, question), strict=True)
+        )
+    ]
+
+
+def predict_mean(plan: NumbersPlan, asked: int, method: str, sizes: Counts, cap: float = UNCAPPED) -> float:
     """Standard error of a mean, in [−1, 1] terms (estimate.py has the estimates, docs/numeric.md both)."""
     question, n_users = plan.questions[asked], int(sizes.sum())
     moment, between = question.second_moment, max(question.second_moment - question.mean**2, 0.0)
-    information, variance = 0.0, 0.0
+    variance = 0.0
     for i, (level, n) in enumerate(zip(plan.levels, sizes, strict=True)):
         if not n:
             continue
         reports = n * level.sampled / len(plan.questions)
         shares = class_shares(plan, level, question)
         noises = np.array([noise(mechanism, moment) for mechanism in plan.mechanisms(asked, i)])
-        information += reports * float((shares / (noises + between)).sum())
         spread = moment if method == "scaled" else between
         level_variance = (float((shares * noises).sum()) + spread) / reports - spread / n
         variance += (n / n_users) ** 2 * level_variance
     if method == "inverse-variance":
-        variance = 1 / information - between / n_users
+        there = [one for one in class_costs(plan, asked, sizes) if one.reports]
+        n, cost = (np.array([getattr(one, name) for one in there]) for name in ("reports", "cost"))
+        weights = water_filled(n / n.sum(), cost[:, None], cap)[:, 0]
+        variance = float((weights**2 * cost / n).sum()) - between / n_users
     elif method not in ESTIMATORS:
         raise ValueError(f"{method!r} is not one of {', '.join(ESTIMATORS)}")
     return math.sqrt(max(variance, 0.0))
@@ -197,6 +224,5 @@ def _assumptions(plan: Numbers) -> tuple[str, ...]:
     ]
     if any(level.budgets.personal for level in plan.levels):
         assumed.append(f"an attribute matters to {plan.assumed_important:.0%} of users, each by itself")
-    if sentence := covered(plan):
-        assumed.append(sentence)
+    assumed += [sentence for sentence in (covered(plan), cap_sentence(plan.recipe.level_weight_cap)) if sentence]
     return tuple(assumed)

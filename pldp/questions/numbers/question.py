@@ -18,12 +18,14 @@ from pldp.privacy.exposure import Exposed
 from pldp.proof.compared import Compared
 from pldp.proof.trial import Trial
 from pldp.questions.doubts import Doubt
+from pldp.questions.fakes import with_fakes
 from pldp.questions.gate import Gate
 from pldp.questions.numbers import prove
 from pldp.questions.numbers.asked import asked
-from pldp.questions.numbers.doubts import doubts
+from pldp.questions.numbers.doubts import doubts, likeliest_number, rare_reports
 from pldp.questions.numbers.estimate import NumbersResult, estimate
 from pldp.questions.numbers.evaluate import NumbersTruth, study, true_numbers
+from pldp.questions.numbers.fakes import fake_reaches
 from pldp.questions.numbers.gates import gates
 from pldp.questions.numbers.plan import NumbersPlan
 from pldp.questions.numbers.predict import mean_shares, predictions
@@ -137,6 +139,12 @@ class Numbers(NumbersPlan, Question):
         """Of two answers at least one number of many has to be the same; two of the same question and class may be."""
         return 1.0
 
+    def likeliest(self, sheet: Sheet) -> float:
+        return likeliest_number(self, self.codes[sheet.path])
+
+    def rare(self, sheet: Sheet, reports: Columns) -> Columns:
+        return rare_reports(self, self.codes[sheet.path], reports)
+
     @property
     def several_rows(self) -> bool:
         return True
@@ -192,7 +200,7 @@ class Numbers(NumbersPlan, Question):
         return asked(self, spec)
 
     def predictions(self, spec: Any) -> Predictions:
-        return predictions(self)
+        return with_fakes(predictions(self), spec, fake_reaches(self, self.expected_sizes()))
 
     @property
     def target(self) -> str:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from pldp.channels.exact import float_above
+from pldp.estimate.capped import cap_sentence
 from pldp.privacy.exposure import Exposed
 from pldp.questions.numbers.plan import NumbersPlan
 from pldp.questions.numbers.plan import Question as Topic
@@ -84,7 +85,10 @@ def statement(plan: Numbers) -> Part:
             "numbers": numbers_statement(plan),
         },
         public=("how many users chose each level, and which level a user chose", *public_sentences(plan)),
-        assumptions=("every user answers once", *(line for line in (covered(plan),) if line)),
+        assumptions=(
+            "every user answers once",
+            *(line for line in (covered(plan), cap_sentence(plan.recipe.level_weight_cap)) if line),
+        ),
     )
 
 

@@ -12,9 +12,16 @@ from pldp.questions.histograms.spec import (
 )
 from pldp.spec.fields import Model, Text, Whole
 from pldp.spec.gates import Gates as Gates
+from pldp.spec.levels import WeightCap
 
 PUBLIC_METHODS = ("guarded", "sum", "oc", "oc+", "op", "op-exact", "em")
 LINEAR = ("guarded", "sum", "oc", "oc+", "auem", "self-calibrated")
+UNWEIGHED = {
+    "op": "chooses weights by what the reports say",
+    "op-exact": "chooses weights by what the reports say",
+    "em": "weighs every report by its likelihood, and no level has a weight",
+}
+"""Methods without weights of levels that could be bounded beforehand, and why."""
 HIDDEN_METHODS = ("auem", "self-calibrated", "sum", "em", "emoa-paper")
 
 
@@ -41,6 +48,7 @@ class Combination(Model):
     reference: Reference | None = None
     steps: Annotated[Whole, Field(ge=1, le=1000)] = 20
     sum_to_one: bool = False
+    level_weight_cap: WeightCap = None
 
     @model_validator(mode="after")
     def _referenced(self) -> Self:
@@ -62,9 +70,26 @@ class Combination(Model):
             )
         if method in ("op", "op-exact") and self.reference is None:
             raise ValueError(f"{field}: {method} needs combination.reference")
+        if self.level_weight_cap is not None:
+            self._check_cap(method, visibility)
         if method == "self-calibrated" and n_values < 3:
             raise BrokenRule(
                 f"self-calibrated needs attributes of at least 3 values: of 2, the sum of the "
                 f"support tells nothing about the noise ({attribute}). Use em or auem",
+                field=field,
+            )
+
+    @staticmethod
+    def _check_cap(method: str, visibility: str) -> None:
+        field = "combination.level_weight_cap"
+        if visibility == "hidden":
+            raise BrokenRule(
+                "must be left out where levels are hidden: nothing is known by level, so that levels have no weights "
+                "to bound. `pldp plan` says how far fake people reach (table fakes)",
+                field=field,
+            )
+        if method in UNWEIGHED:
+            raise BrokenRule(
+                f"does not go with {method}, which {UNWEIGHED[method]}. Use guarded, sum, oc or oc+, or leave it out",
                 field=field,
             )

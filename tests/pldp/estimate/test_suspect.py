@@ -53,7 +53,7 @@ def test_the_law_of_weights_is_that_of_all_reports(kind: type[PureProtocol]) -> 
 def test_honest_reports_alarm_at_most_at_the_stated_rate(seed: int) -> None:
     """At α = 0.05, 200 sets of reports: more than 24 alarms has a probability below 1e-4 (binomial)."""
     protocol = BRR.for_budget(8, Fraction(1))
-    law, peak, ratio = weight_law(protocol), likeliest(protocol), float(protocol.worst_ratio)
+    law, peak = weight_law(protocol), likeliest(protocol)
     assert law is not None
     rng, by_weight, by_repeats = np.random.default_rng(seed), 0, 0
     for i in range(200):
@@ -61,20 +61,20 @@ def test_honest_reports_alarm_at_most_at_the_stated_rate(seed: int) -> None:
         reports = reports_of(protocol, values, 1000 * seed + i)
         weights = np.bincount(np.bitwise_count(reports).sum(axis=1), minlength=9)
         by_weight += weight_tail(weights, law) < 0.05
-        by_repeats += repeat_tail(commonest(reports), 500, peak, ratio) < 0.05
+        by_repeats += repeat_tail(commonest(reports), 500, peak) < 0.05
     assert max(by_weight, by_repeats) <= 24
 
 
 def test_fakes_are_seen(seed: int) -> None:
     """A hundred reports that support one value alone, among 2,000: both tests see them; and none without them."""
     protocol = BRR.for_budget(16, Fraction(1))
-    law, peak, ratio = weight_law(protocol), likeliest(protocol), float(protocol.worst_ratio)
+    law, peak = weight_law(protocol), likeliest(protocol)
     assert law is not None
     honest = reports_of(protocol, np.random.default_rng(seed).integers(0, 16, 2000), seed)
     fake = np.tile(np.array([[1, 0]], dtype=np.uint8), (100, 1))
     for reports, seen in ((honest, False), (np.concatenate([honest, fake]), True)):
         weights = np.bincount(np.bitwise_count(reports).sum(axis=1), minlength=17)
         assert (weight_tail(weights, law) < 1e-6) == seen
-        assert (repeat_tail(commonest(reports), len(reports), peak, ratio) < 1e-6) == seen
-    last = most_repeats(2100, peak, ratio, 1e-6)
-    assert repeat_tail(last, 2100, peak, ratio) >= 1e-6 > repeat_tail(last + 1, 2100, peak, ratio)
+        assert (repeat_tail(commonest(reports), len(reports), peak) < 1e-6) == seen
+    last = most_repeats(2100, peak, 1e-6)
+    assert repeat_tail(last, 2100, peak) >= 1e-6 > repeat_tail(last + 1, 2100, peak)

@@ -266,6 +266,13 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     ({"combination": {"alpha": 0}}, "combination.alpha", "greater than 0"),
     ({"combination": {"alpha": 0.3}}, "combination.alpha", "less than or equal to 0.2"),
     ({"combination": {"steps": 0}}, "combination.steps", "greater than or equal to 1"),
+    ({"combination": {"level_weight_cap": 0.9}}, "combination.level_weight_cap", "greater than or equal to 1"),
+    ({"combination": {"level_weight_cap": float("inf")}}, "combination.level_weight_cap", "finite number"),
+    ({"combination": {"method": "em", "level_weight_cap": 2}}, "", "level_weight_cap: does not go with em"),
+    (
+        {**_levels(visibility="hidden", epsilon_p=1, max_leak=3), "combination": {"level_weight_cap": 2}},
+        "", "level_weight_cap must be left out where levels are hidden",
+    ),
     ({"combination": {"disagreement": "ignore"}}, "combination.disagreement", "'sum' or 'refuse'"),
     ({"postprocess": "round"}, "postprocess", "must be one of none, clip, norm-sub"),
     ({"mechanism": "rappor"}, "mechanism", "must be one of auto, krr, brr"),

@@ -44,9 +44,10 @@ def test_the_width_is_that_of_intervals_under_blind_choice(dependence: float | N
     dealt = draw_levels(whole_counts(attribute.frequencies, 20_000), sizes, 200, rng)
     levels = estimate_levels(draw_support(dealt, attribute.protocols, rng), sizes, attribute.protocols)
     cover = Cover(1e12 if dependence is None else dependence)
-    found = answer("sum" if dependence is None else "guarded", levels, cover)
+    method = "sum" if dependence is None else "guarded"
+    found = answer(method, levels, cover)
     measured = np.sqrt(np.mean(np.square((found.high - found.low) / 2)))
-    assert half_width(plan, attribute, sizes, dependence) == pytest.approx(measured, rel=0.03)
+    assert half_width(attribute, sizes, method, cover) == pytest.approx(measured, rel=0.03)
 
 
 def test_nothing_is_compared_where_nothing_is_weighed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,10 +18,12 @@ from tests.pldp.questions.items.memory import NAMES, ONE, make_question
 LEVELS = dict(zip(NAMES, (0, 1, 2, 3, 4, 4), strict=True))
 SENSITIVE = {"sensitivity": {"of": 5, "levels": LEVELS}}
 
+RAW_ROWS = SimpleNamespace(source=SimpleNamespace(reports=None))
+
 
 def test_predictions() -> None:
     question = make_question(**SENSITIVE)
-    shown = question.predictions(None)
+    shown = question.predictions(RAW_ROWS)
     levels, items, sensitivities = (shown.tables[name] for name in ("levels", "items", "sensitivities"))
     assert shown.tables["protocols"] == {"protocol": ["bounded"], "why": [question.why]}
     assert (levels["level"], levels["nominal_epsilon"], levels["keeps_bound"]) == (
@@ -53,18 +56,18 @@ def test_predictions() -> None:
 
 
 def test_predictions_of_the_other_forms() -> None:
-    sampled = make_question(protocol="sampling").predictions(None)
+    sampled = make_question(protocol="sampling").predictions(RAW_ROWS)
     assert sampled.tables["items"] == {}
     assert sampled.assumptions[-1].startswith("intervals hold if"), "there is a place for every item and set"
     assert "sampling.lengths is not declared" in sampled.notes[-1]
-    assert make_question(**ONE).predictions(None).assumptions[1] == "equal shares of all values"
-    assert make_question(combination="sum").predictions(None).assumptions[-1].startswith("intervals hold however")
+    assert make_question(**ONE).predictions(RAW_ROWS).assumptions[1] == "equal shares of all values"
+    assert make_question(combination="sum").predictions(RAW_ROWS).assumptions[-1].startswith("intervals hold however")
     drowned = make_question(protocol="bounded", budget={"total": 1})
-    assert drowned.predictions(None).notes == (
+    assert drowned.predictions(RAW_ROWS).notes == (
         "sets of 1 are the longest that are looked for, of 3 asked: the errors of longer ones would make frequent sets "
         "of noise",
     )
-    open_items = make_question(**SENSITIVE, protocol="aprr").predictions(None)
+    open_items = make_question(**SENSITIVE, protocol="aprr").predictions(RAW_ROWS)
     assert "exceeds its bound at high, low: `pldp release` refuses this spec" in open_items.notes[-1]
     assert open_items.tables["levels"]["exact_epsilon"] == [None, None]
     assert open_items.tables["sensitivities"]["odds"][0] is None
@@ -74,7 +77,7 @@ def test_paddings_and_what_they_cost_are_shown() -> None:
     names = [f"item {number}" for number in range(40)]
     asked = {"items": names, "protocol": "sampling", "budget": {"total": 4}, "expected": {"users": 20_000}}
     question = make_question(**asked, sampling={"lengths": {3: 0.7, 6: 0.295, 20: 0.005}})
-    shown = question.predictions(None)
+    shown = question.predictions(RAW_ROWS)
     paddings = shown.tables["paddings"]
     channel = question.levels[0].channel
     assert isinstance(channel, Sampled)

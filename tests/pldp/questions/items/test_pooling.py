@@ -14,7 +14,7 @@ from pldp.channels.exact import SCALE, logistic_threshold
 from pldp.channels.randomness import Keystream
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.mining import Group, Search, mine, mine_groups
-from pldp.questions.items.pooling import alone, pool, weigher
+from pldp.questions.items.pooling import Weighing, alone, pool, weigher
 from pldp.questions.items.rules import rules, rules_of_groups
 from pldp.questions.items.transactions import Columns, Counts, Itemsets
 from tests.pldp.questions.items.world import Table, columns, skewed, true_support
@@ -54,12 +54,12 @@ def test_expected_noise_is_the_variance_of_one_report(length: int, support: floa
 def test_weights_sum_to_one_and_follow_size_and_noise() -> None:
     channels, n = [channel(4, 0.5), channel(4, 2.0)], np.array([100, 300])
     items = np.array([[0, 1], [1, 2]], dtype=np.int32)
-    oc, by_size = (weigher(method, channels, n, 0.1)(items) for method in ("oc+", "sum"))
+    oc, by_size = (weigher(Weighing(method), channels, n, 0.1)(items) for method in ("oc+", "sum"))
     np.testing.assert_allclose(oc.sum(axis=1), 1)
     np.testing.assert_allclose(by_size, [[0.25, 0.75]] * 2)
     assert (oc[:, 1] > 0.95).all(), "the noise of two items at ε = 0.5 is 300 times that at 2"
     with pytest.raises(ValueError, match=r"'op' is not one of oc\+, sum"):
-        weigher("op", channels, n, 0.1)
+        Weighing("op")
 
 
 def test_one_group_is_as_before() -> None:
@@ -89,7 +89,7 @@ def draw(table: Table, seed: int, told: float) -> tuple[np.ndarray, np.ndarray, 
         reports = [own.perturb(part, stream) for own, part in zip(real, parts, strict=True)]
         groups = [Group(part.n_rows, own) for part, own in zip(parts, believed, strict=True)]
         n = np.array([group.n_rows for group in groups])
-        weigh = weigher("oc+", believed, n, 0.2)
+        weigh = weigher(Weighing("oc+"), believed, n, 0.2)
         mined = mine_groups(counting(reports), groups, SEARCH, weigh)
         ruled = rules_of_groups(mined, groups, SEARCH, weigh)[0]
         where = [ruled.sides(i) for i in range(len(ruled.items))].index(((0,), (2,)))

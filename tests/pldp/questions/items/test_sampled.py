@@ -11,6 +11,7 @@ from pldp.channels.krr import KRR
 from pldp.channels.randomness import Keystream
 from pldp.questions.items.mining import Search
 from pldp.questions.items.padding import anything
+from pldp.questions.items.pooling import Weighing
 from pldp.questions.items.sampled import Half, judge_half, likely, pair_noise, sampled_rules
 from pldp.questions.items.sampling import SetSampling, held_sets
 from pldp.questions.items.transactions import Columns
@@ -57,11 +58,11 @@ def test_supports_and_rules_of_two_halves(seed: int) -> None:
         stream = Keystream.seeded(seed, repeat)
         first = Half((items,), np.array([1500]), _items(items, halves[0], stream)[None])
         second = Half((sets,), np.array([1500]), _sets(sets, halves[1], stream)[None])
-        (singles,) = judge_half(first, [SINGLES], 3000, SEARCH, "oc+", anything(4))
-        longer = judge_half(second, SETS, 3000, SEARCH, "oc+", anything(4))
+        (singles,) = judge_half(first, [SINGLES], 3000, SEARCH, Weighing("oc+"), anything(4))
+        longer = judge_half(second, SETS, 3000, SEARCH, Weighing("oc+"), anything(4))
         ruled = {
             (rule.antecedent, rule.consequent): rule
-            for rule in sampled_rules((singles, *longer), second, 3000, SEARCH, "oc+")
+            for rule in sampled_rules((singles, *longer), second, 3000, SEARCH, Weighing("oc+"))
         }
         one, two = ruled[(0,), (1,)], ruled[(0, 2), (1,)]
         row = [(singles.support[0], singles.standard_error[0]), (longer[0].support[0], longer[0].standard_error[0])]
@@ -93,7 +94,7 @@ def test_candidates_come_from_what_may_be_frequent() -> None:
     sampling = krr(4, 1, 6)
     counts = np.array([500, 400, 100, 0, 0])
     half = Half((sampling,), np.array([1000]), counts[None])
-    (found,) = judge_half(half, [SINGLES], 1000, Search(0.3, 2), "sum", anything(4))
+    (found,) = judge_half(half, [SINGLES], 1000, Search(0.3, 2), Weighing("sum"), anything(4))
     assert [level.tolist() for level in likely(found, 3, Search(0.3, 2))] == [[[0, 1]]]
     assert likely(found, 3, Search(0.3, 1)) == []
     assert likely(found, 3, Search(0.9, 2)) == []
@@ -103,4 +104,4 @@ def test_levels_nobody_chose_drop_out() -> None:
     sampling = krr(4, 1, 6)
     half = Half((sampling, sampling), np.array([0, 10]), np.zeros((2, 5), dtype=np.int64)).chosen()
     assert len(half.samplings) == 1
-    assert half.weights("oc+", 0.1).tolist() == [1.0]
+    assert half.weights(Weighing("oc+"), 0.1).tolist() == [1.0]

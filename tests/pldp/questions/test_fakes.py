@@ -1,0 +1,187 @@
+"""Fakes really sent move estimates as far as the plan says and no further, and the tests for suspicious reports see
+what they say they see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from bench.poisoning_honest import evidence_of
+from bench.poisoning_world import CATALOGUE, LEVELS, TARGET, fake_reports, honest_reports, honest_rows, spec
+from pldp.channels.randomness import Keystream
+from pldp.questions.aggregates.fakes import fake_reaches as total_reaches
+from pldp.questions.fakes import FAKES, Reach
+from pldp.questions.histograms.fakes import fake_reaches as share_reaches
+from pldp.questions.items.fakes import fake_reaches as support_reaches
+from pldp.questions.numbers.fakes import fake_reaches as number_reaches
+from pldp.questions.numbers.histogram import bucket_counts, estimate_histogram
+from pldp.questions.numbers.quantiles import quantiles
+from pldp.questions.question import Columns
+from pldp.tasks.specfile import SpecFile, load_spec
+
+N = 10_000
+FEW = round(FAKES * N)
+
+
+def planned(folder: Path, combination: str = "guarded", cap: float | None = None, **changes: Any) -> SpecFile:
+    """The bench's spec, with tests for agreement that never fire: a fallback to `sum` would hide what is looked at."""
+    content = spec(N, combination, cap)
+    content["questions"][0]["combination"]["alpha"] = 1e-300
+    for place, sections in changes.items():
+        content["questions"][{"people": 0, "items": 1, "aggregates": 2}[place]] |= sections
+    (folder / "catalogue.csv").write_text(CATALOGUE)
+    (folder / "spec.yaml").write_text(yaml.safe_dump(content))
+    return load_spec(folder / "spec.yaml")
+
+
+def question_of(file: SpecFile, kind: str) -> Any:
+    return next(question for question in file.plan.questions if question.kind == kind)
+
+
+def joined(*parts: dict[str, Columns]) -> dict[str, Columns]:
+    paths = dict.fromkeys(path for part in parts for path in part)
+    return {
+        path: {
+            name: np.concatenate([part[path][name] for part in parts if path in part])
+            for name in next(part[path] for part in parts if path in part)
+        }
+        for path in paths
+    }
+
+
+def estimates(question: Any, sent: dict[str, Columns]) -> dict[str, float]:
+    result = evidence_of(question, sent, N).result
+    match question.kind:
+        case "histograms":
+            shares = [float(one.unbiased.frequency[TARGET]) for one in result.histograms]
+            return dict(zip([one.name for one in question.attributes], shares, strict=True))
+        case "numbers":
+            return {one.attribute: one.mean.mean for one in result.means}
+        case "items":
+            return {"items": float(result.mined.singles.support[TARGET])}
+        case _:
+            return dict(zip(question.attributes, result.totals["shop"].total.tolist(), strict=True))
+
+
+def reaches(question: Any) -> list[Reach]:
+    sizes = question.expected_sizes()
+    match question.kind:
+        case "histograms":
+            return list(share_reaches(question, sizes))
+        case "numbers":
+            return list(number_reaches(question, sizes))
+        case "items":
+            return list(support_reaches(question))
+        case _:
+            return list(total_reaches(question))
+
+
+@pytest.mark.parametrize("cap", [None, 1.5])
+@pytest.mark.parametrize("kind", ["histograms", "numbers", "items"])
+def test_one_percent_of_fakes_move_estimates_as_far_as_planned(kind: str, cap: float | None, tmp_path: Path) -> None:
+    """The same honest reports with and without fakes, so that honest noise cancels but for weights that follow the
+    estimate: a tenth. Shares and supports begin at 5 %, not at nothing, which takes as much again."""
+    question = question_of(planned(tmp_path, cap=cap), kind)
+    stream = Keystream.seeded(19, kind)
+    honest = honest_reports(question, honest_rows(question, N, np.random.default_rng(1)), stream)
+    before = estimates(question, honest)
+    published = [one for one in reaches(question) if one.combination not in ("sum", "reports")]
+    first = {one.attribute: one for one in reversed(published)}  # with the cap, where there is one
+    assert {one.cap for one in first.values()} == {np.inf if cap is None else cap}
+    for level in LEVELS:
+        after = estimates(question, joined(honest, fake_reports(question, level, FEW, stream, alike=False)))
+        for attribute, reach in first.items():
+            moved, most = after[attribute] - before[attribute], reach.moved or 0.0
+            assert moved <= 1.1 * most, (attribute, level)
+            assert level != reach.at or moved >= 0.8 * most, (attribute, level)
+
+
+def test_a_cap_bounds_the_weakest_level(tmp_path: Path) -> None:
+    """At the cap fakes of the weakest level count for no more than c times what they do in `sum`."""
+    question = question_of(planned(tmp_path, cap=1.5), "histograms")
+    stream = Keystream.seeded(7, "cap")
+    honest = honest_reports(question, honest_rows(question, N, np.random.default_rng(2)), stream)
+    sent = joined(honest, fake_reports(question, "low", FEW, stream, alike=False))
+    moved = {}
+    for combination, cap in (("guarded", None), ("guarded", 1.5), ("sum", None)):
+        one = question_of(planned(tmp_path, combination, cap), "histograms")
+        moved[combination, cap] = estimates(one, sent)["subset"] - estimates(one, honest)["subset"]
+    assert moved["guarded", 1.5] <= 1.5 * moved["sum", None] * 1.1
+    assert moved["guarded", None] > 2 * moved["guarded", 1.5]
+
+
+def test_fakes_add_to_totals_what_a_report_may_hold(tmp_path: Path) -> None:
+    file = planned(tmp_path)
+    question = question_of(file, "aggregates")
+    reach = reaches(question)[0]
+    honest = honest_reports(question, honest_rows(question, N, np.random.default_rng(3)), Keystream.seeded(3, "t"))
+    (path, columns), (sheet,) = next(iter(honest.items())), question.sheets()
+    profile = question.profile_names.index(reach.at)
+    each = int((reach.moved or 0) / FEW)
+    fakes = {name: np.full(FEW, each, column.dtype) for name, column in columns.items()}
+    fakes["profile"][:] = profile
+    assert not question.invalid(sheet, fakes).size
+    further = {name: column + (name != "profile") for name, column in fakes.items()}
+    assert question.invalid(sheet, further).size == FEW, "one unit more is set aside"
+    moved = estimates(question, joined(honest, {path: fakes}))["drama"] - estimates(question, honest)["drama"]
+    assert moved == pytest.approx(reach.moved, rel=0.01)
+    unbounded = question_of(planned(tmp_path, aggregates={"count": "occurrence"}), "aggregates")
+    assert {one.moved for one in reaches(unbounded)} == {None}
+    shown = unbounded.predictions(file.spec.questions[2])  # type: ignore[union-attr]
+    assert any("nothing bounds what fake people add" in note for note in shown.notes)
+
+
+def test_quantiles_move_as_far_as_planned(tmp_path: Path) -> None:
+    """By the likelihood of really drawn reports, which bends, and ends where the honest noise takes it too."""
+    number = {"name": "income", "kind": "number", "bounds": [0, 100], "quantiles": [0.5], "bins": 16}
+    people: dict[str, Any] = {"attributes": [number], "numbers": {"sampling": 1}, "budget": {"total": 6}}
+    question = question_of(planned(tmp_path, people={**people, "combination": {}, "postprocess": None}), "numbers")
+    (reach,) = [one for one in reaches(question) if one.estimate == "quantile 0.5"]
+    rng, stream = np.random.default_rng(5), Keystream.seeded(5, "q")
+    levels = np.repeat([0, 1, 2], [N // 2, 3 * N // 10, N // 5])
+    code, bins = LEVELS.index(reach.at), question.questions[1].bins
+    windows = [question.windows(1, level)[0] for level in range(3)]
+    codes = question.questions[1].bounds.encode(rng.random(N) * 100)[rng.random(N) < 0.5]  # half answer this one
+    counts = [
+        bucket_counts(window, window.perturb(codes[levels[: codes.size] == level], stream), bins)
+        for level, window in enumerate(windows)
+    ]
+    moved = []
+    for end in (0, -1):
+        medians = []
+        for fakes in (0, FEW):
+            sent = [one.copy() for one in counts]
+            sent[code][end] += fakes
+            found = estimate_histogram("em", windows, sent, N, question.questions[1].bounds, bins, rng, 1)
+            medians.append(quantiles(found.edges, found.frequency, found.covariance, [0.5])[0].quantile)
+        moved.append(abs(medians[1] - medians[0]))
+    assert max(moved) == pytest.approx(reach.moved, rel=0.5)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "items"])
+def test_reports_all_alike_are_seen_and_honest_ones_are_not(kind: str, tmp_path: Path) -> None:
+    question = question_of(planned(tmp_path), kind)
+    stream = Keystream.seeded(11, kind)
+    honest = honest_reports(question, honest_rows(question, N, np.random.default_rng(4)), stream)
+    assert question.doubts(evidence_of(question, honest, N), 1e-4) == ()
+    for level in LEVELS:
+        sent = joined(honest, fake_reports(question, level, 5 * FEW, stream, alike=True))
+        found = {(doubt.finding, doubt.level) for doubt in question.doubts(evidence_of(question, sent, N), 1e-4)}
+        assert ("repeated reports", level) in found
+    quiet = joined(honest, fake_reports(question, "low", FEW, stream, alike=False))
+    assert question.doubts(evidence_of(question, quiet, N), 1e-4) == (), "what passes, as docs/poisoning.md says"
+
+
+def test_item_bits_have_a_weight_that_no_row_explains(tmp_path: Path) -> None:
+    """One bit alone, or all of them, from a hundred people, each with other people's noise around it."""
+    question: Any = question_of(planned(tmp_path), "items")
+    stream = Keystream.seeded(13, "w")
+    honest = honest_reports(question, honest_rows(question, N, np.random.default_rng(4)), stream)
+    for bits in (1 << TARGET, (1 << len(question.items)) - 1):
+        fakes: dict[str, Columns] = {"items/level=high": {"report": np.full(FEW, bits, np.uint16)}}
+        found = {one.finding for one in question.doubts(evidence_of(question, joined(honest, fakes), N), 1e-4)}
+        assert "weights of reports" in found
