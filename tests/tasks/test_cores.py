@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pldp.tasks import pieces
+from pldp.tasks import pieces, tags
 from pldp.tasks.cores import cores, one_core
 from pldp.tasks.query import connect, connect_memory, connect_scratch
 from pldp.tasks.stage import call, stage
@@ -51,7 +51,7 @@ def test_rows_are_dealt_beside_the_reader_or_by_it(
         deal(*arguments)
 
     monkeypatch.setattr(pieces, "_deal", watched)
-    rows = pa.table({pieces.SORT_KEY: pa.array(range(100), pa.uint64()), "answer": pa.array([7] * 100, pa.uint8())})
+    rows = pa.table({tags.SORT_KEY: pa.array(range(100), pa.uint64()), "answer": pa.array([7] * 100, pa.uint8())})
     batches = rows.to_batches(max_chunksize=9)
     if alone:
         with one_core():
@@ -59,6 +59,6 @@ def test_rows_are_dealt_beside_the_reader_or_by_it(
     else:
         dealt = pieces.deal_rows(tmp_path / "pieces", rows.schema, batches, 1)
     written = np.fromfile(tmp_path / "pieces" / "0", dtype=dealt.records)
-    assert written[pieces.SORT_KEY].tolist() == list(range(100))
+    assert written[tags.SORT_KEY].tolist() == list(range(100))
     assert len(by) == len(batches)
     assert all((ident == threading.get_ident()) == alone for ident in by)
