@@ -65,7 +65,7 @@ def python_messages(service: Service, answered: Sequence[Answers], plan: Plan | 
 
 
 def wrong_messages(service: Service, answered: Sequence[Answers]) -> Iterator[bytes]:
-    """A client whose thresholds are two thirds of the plan's or less, and who says nothing of it."""
+    """A client whose thresholds are two thirds of the plan's, of totals one third, and who says nothing of it."""
     document = json.loads(json.dumps(service.plan.document))
     _distort(document["questions"])
     distorted = replace(parse_plan(json.dumps(document).encode()), sha256=service.plan.sha256)
@@ -73,7 +73,7 @@ def wrong_messages(service: Service, answered: Sequence[Answers]) -> Iterator[by
 
 
 _SHARES = dict.fromkeys(("redraw", "keep", "flip", "include", "keep_zero", "keep_one", "weight"), Fraction(2, 3))
-_SHARES["digits"] = Fraction(1, 2)  # of noise that moves no estimate, so that it shows in the spread of reports
+_SHARES |= dict.fromkeys(("digits", "tail"), Fraction(1, 3))  # moves no estimate: only the spread of reports shows it
 
 
 def _distort(part: Any) -> None:
