@@ -264,7 +264,7 @@ def simulated(name: str) -> tuple[str, ...]:
     return ("standard_error", "ci_low", "ci_high", "reliable") if name in ("histograms", "quantiles", "bins") else ()
 
 
-def test_reports_of_clients(done: Done, pldp: Pldp, tmp_path: Path) -> None:
+def test_reports_of_clients(done: Done, pldp: Pldp, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """The very reports of a release, sent by clients: the same estimates, to the bit, under another promise."""
     kind = done.kind
     spec = kind.make(tmp_path, **(kind.clients or {}))
@@ -284,6 +284,8 @@ def test_reports_of_clients(done: Done, pldp: Pldp, tmp_path: Path) -> None:
         mine, theirs = table(tmp_path / "home", found["release_id"], name), done.table(name)
         same = [column for column in mine.columns if column not in simulated(name)]
         assert mine.select(same).equals(theirs.select(same)), name
+    if kind is not KINDS["histograms"] and not pytestconfig.getoption("--slow"):
+        return  # no code of a kind looks whether a file is whole
     stray = next(sent.rglob("*.parquet"))
     pl.read_parquet(stray, hive_partitioning=False).rename(lambda name: f"{name}_").write_parquet(stray)
     refused = pldp("release", spec, "--home", tmp_path / "other", "--json")
