@@ -43,7 +43,7 @@ def _cell(column: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """The mean over repetitions with its error, by the published ones; withheld estimates are not there."""
     seen = [row["estimates"][column] for row in rows if column in row["estimates"]]
     if not seen:
-        return "withheld"
+        return "—" if any(row["refused"] for row in rows) else "withheld"
     scale, digits = (100, 1) if column in (*_SHARES, "items") else (1, 1 if column == "income" else 0)
     error = (sum(error**2 for _, error in seen)) ** 0.5 / len(seen)
     return f"{scale * mean(value for value, _ in seen):,.{digits}f} ± {scale * error:,.{digits}f}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from pldp.channels.exact import SCALE
 from pldp.channels.numeric.duchi import Duchi
 from pldp.channels.numeric.hybrid import HM
 from pldp.channels.numeric.laplace import Laplace
@@ -60,6 +61,22 @@ def likeliest_number(plan: Numbers, level: int) -> float:
     """The most probable of them, whatever the number; 1 where there are none."""
     used = [one.realised for class_ in plan.levels[level].classes for one in class_.mechanisms]
     return max((_peak(one) for one in used if not isinstance(one, Duchi)), default=1.0)
+
+
+def equal_chance(plan: Numbers, level: int) -> float:
+    """Bound on the chance that two people's reports about a question are equal: that of the likeliest, signs too."""
+    return max(_likeliest(one.realised) for class_ in plan.levels[level].classes for one in class_.mechanisms)
+
+
+def _likeliest(mechanism: NumericMechanism) -> float:
+    match mechanism:
+        case Duchi():
+            return mechanism.keep / SCALE
+        case HM():
+            return max(
+                float(1 - mechanism.share) * _likeliest(mechanism.duchi), _peak(mechanism) if mechanism.mix else 0.0
+            )
+    return _peak(mechanism)
 
 
 def _peak(mechanism: NumericMechanism) -> float:

@@ -22,7 +22,7 @@ from pldp.questions.fakes import with_fakes
 from pldp.questions.gate import Gate
 from pldp.questions.numbers import prove
 from pldp.questions.numbers.asked import asked
-from pldp.questions.numbers.doubts import doubts, likeliest_number, rare_reports
+from pldp.questions.numbers.doubts import doubts, equal_chance, likeliest_number, rare_reports
 from pldp.questions.numbers.estimate import NumbersResult, estimate
 from pldp.questions.numbers.evaluate import NumbersTruth, study, true_numbers
 from pldp.questions.numbers.fakes import fake_reaches
@@ -136,8 +136,7 @@ class Numbers(NumbersPlan, Question):
         return invalid_reports(self, self.codes[sheet.path], reports)
 
     def collision(self, sheet: Sheet) -> float:
-        """Of two answers at least one number of many has to be the same; two of the same question and class may be."""
-        return 1.0
+        return equal_chance(self, self.codes[sheet.path])
 
     def likeliest(self, sheet: Sheet) -> float:
         return likeliest_number(self, self.codes[sheet.path])

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from bench.poisoning_honest import evidence_of
-from bench.poisoning_world import CATALOGUE, LEVELS, TARGET, fake_reports, honest_reports, honest_rows, spec
+from bench.poisoning_world import CATALOGUE, LEVELS, TARGET, fake_reports, honest_reports, honest_rows, spec, write
 from pldp.channels.randomness import Keystream
 from pldp.questions.aggregates.fakes import fake_reaches as total_reaches
 from pldp.questions.fakes import FAKES, Reach
@@ -21,6 +21,7 @@ from pldp.questions.numbers.fakes import fake_reaches as number_reaches
 from pldp.questions.numbers.histogram import bucket_counts, estimate_histogram
 from pldp.questions.numbers.quantiles import quantiles
 from pldp.questions.question import Columns
+from pldp.tasks.sent import read_sent
 from pldp.tasks.specfile import SpecFile, load_spec
 
 N = 10_000
@@ -174,6 +175,18 @@ def test_reports_all_alike_are_seen_and_honest_ones_are_not(kind: str, tmp_path:
         assert ("repeated reports", level) in found
     quiet = joined(honest, fake_reports(question, "low", FEW, stream, alike=False))
     assert question.doubts(evidence_of(question, quiet, N), 1e-4) == (), "what passes, as docs/poisoning.md says"
+
+
+def test_the_same_file_of_numbers_twice_is_one_file(tmp_path: Path) -> None:
+    """Honest people's files are hardly ever equal, so that the second one is set aside and counts for nothing."""
+    question = question_of(planned(tmp_path), "numbers")
+    sent = honest_reports(question, honest_rows(question, N, np.random.default_rng(6)), Keystream.seeded(6, "twice"))
+    write(tmp_path / "sent", sent, "once")
+    write(tmp_path / "sent", sent, "again")
+    (folder,) = [load_spec(tmp_path / "spec.yaml")]
+    taken = read_sent(tmp_path / "sent", folder.plan.model_copy(update={"questions": (question,)}), None)
+    assert sum(taken.sizes) == N
+    assert [(one.files, one.reports) for one in taken.set_aside] == [(3, N)]
 
 
 def test_item_bits_have_a_weight_that_no_row_explains(tmp_path: Path) -> None:
