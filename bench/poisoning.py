@@ -94,6 +94,7 @@ def released(folder: Path, people: int, attack: Attack, combination: str, cap: f
         "estimates": dict(_estimates(published)),
         "doubts": published["doubts"].select("attribute", "level", "finding", "withheld").to_dicts(),
         "refused": refused,
+        "set_aside": published["validations"].filter(pl.col("gate") == "set_aside")["observed"].max(),
     }
 
 

@@ -57,6 +57,8 @@ def _fired(rows: Sequence[Mapping[str, Any]]) -> str:
             doubts[_SHORT.get(doubt["finding"], doubt["finding"]) + withheld].add(doubt["attribute"])
     gates = sorted({gate for row in rows for gate in row["refused"]})
     parts = [f"{finding}: {', '.join(sorted(of))}" for finding, of in sorted(doubts.items())]
+    aside = max(row.get("set_aside") or 0.0 for row in rows)
+    parts += [f"{aside:.0%} of the reports set aside"] if aside else []
     parts += [f"refused by {', '.join(gates)}"] if gates else []
     return "; ".join(parts) or "nothing"
 
