@@ -144,7 +144,8 @@ def spreads(reports: Path) -> Estimates:
         boxes = pl.read_parquet(folder / "*.parquet")
         for name in boxes.columns[1:]:
             squares = boxes[name].to_numpy().astype(np.float64) ** 2
-            known[f"spread {folder.name} {name}"] = squares.mean(), squares.std() / math.sqrt(squares.size)
+            error = float(squares.std()) / math.sqrt(squares.size)
+            known[f"spread {folder.name} {name}"] = float(squares.mean()), error
     return known
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bench.people import _distort, apart, main
+from bench.common import Measure
+from bench.people import _distort, apart, main, spreads
 from bench.people_world import crowd, write_spec
 from pldp.client import Accepted, Memory, Person, check_message, parse_plan
+from pldp.tasks.reports import commit_reports
 from pldp.tasks.specfile import load_spec
 from tests.flows.collected import signed
 
@@ -36,6 +39,16 @@ def test_distances_are_the_largest_of_each_table() -> None:
     other = {"means rent": (2.0, 4.0), "means income": (2.0, 0.4), "histograms meal soup": (0.5, 0.0)}
     assert apart(one, other) == {"means": pytest.approx(2.0)}
     assert apart(one, dict.fromkeys(one, (math.inf, 1.0)))["means"] == math.inf
+
+
+def test_the_spread_of_totals_is_a_plain_number_that_can_be_written(tmp_path: Path) -> None:
+    for name, reports in (("one", [3, -5, 1]), ("other", [30, 50, 10])):
+        place = tmp_path / name / "provider=shop" / "reports-000.parquet"
+        commit_reports(place, {"profile": np.zeros(3, dtype="u2"), "drama": np.array(reports, dtype="i8")})
+    one, other = (spreads(tmp_path / name) for name in ("one", "other"))
+    assert one["spread provider=shop drama"][0] == pytest.approx(35 / 3)
+    measure = Measure("spread", apart(one, other)["spread"], limit=1.0)
+    assert json.loads(json.dumps(asdict(measure) | {"passed": measure.passed}))["passed"]
 
 
 def test_few_people_of_every_client(
