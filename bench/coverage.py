@@ -23,15 +23,16 @@ import numpy as np
 from bench import common
 from bench.cells import draw_cell, draw_cell_support
 from bench.coverage_page import write
-from bench.coverage_parts import NAMES, PUBLIC, Clock, again_file, available, rows_file, run, second_stage, shuffled
+from bench.coverage_parts import NAMES, PUBLIC, Clock, again_file, available, rows_file, run, second_stage
 from bench.coverage_report import MOST, REPEATS, Cell, Row, Setting, report, rows_of
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.channels.subset import Subset
 from pldp.estimate.answer import answer
 from pldp.estimate.combine import Levels
-from pldp.estimate.guarded import Noise, worst_tilt
-from pldp.estimate.invert import ANYTHING, Cover, Table, hypothesis_table
+from pldp.estimate.critical import CONFIDENCE as LEVEL
+from pldp.estimate.guarded import Noise, tilts, worst_tilt
+from pldp.estimate.invert import ANYTHING, Cover, hypothesis_table
 from pldp.estimate.path import guarded_weights
 from pldp.estimate.simulate import whole_counts
 
@@ -111,7 +112,6 @@ def measure(setting: Setting, repeats: int = REPEATS, only: str | None = None) -
     rng = np.random.default_rng(zlib.crc32(stream.encode()))
     sizes = whole_counts(np.array([share for share, _ in MIXES[setting.mix]]), setting.users)
     protocols = protocols_of(setting)
-    table = hypothesis_table(setting.method, sizes, protocols, Cover(setting.gamma))
     cells = []
     for name, holders in classes(setting).items():
         if only not in (None, name):
@@ -119,12 +119,12 @@ def measure(setting: Setting, repeats: int = REPEATS, only: str | None = None) -
         tilt = tilt_of(setting, sizes, protocols, holders / setting.users)
         dealt = draw_cell(holders, sizes, repeats, rng, tilt)
         support = draw_cell_support(dealt, sizes, protocols, rng)
-        levels = np.stack([one.estimate(support[:, i], int(sizes[i])) for i, one in enumerate(protocols)], axis=-1)
+        levels = estimates(support, sizes, protocols)
         truth = dealt.sum(axis=-1, keepdims=True) / setting.users
         # What is published: with the estimate inside.
         cover = Cover(setting.gamma)
-        estimates = Levels(levels[..., None], sizes, protocols)
-        result, other = (answer(method, estimates, cover) for method in (setting.method, "sum"))
+        reports = Levels(levels[..., None], sizes, protocols)
+        result, other = (answer(method, reports, cover) for method in (setting.method, "sum"))
         held = (result.low <= truth + 1e-12) & (truth - 1e-12 <= result.high)
         length = float(np.mean(result.high - result.low))
         cells.append(
@@ -133,7 +133,7 @@ def measure(setting: Setting, repeats: int = REPEATS, only: str | None = None) -
                 kind=name,
                 covered=int(held.sum()),
                 repeats=repeats,
-                forced=forced(table, levels, holders / setting.users),
+                forced=bool(held.mean() > MOST) and forced(setting, sizes, protocols, holders),
                 length=length,
                 over_sum=(length * setting.users + 1) / (float(np.mean(other.high - other.low)) * setting.users + 1),
             )
@@ -141,13 +141,26 @@ def measure(setting: Setting, repeats: int = REPEATS, only: str | None = None) -
     return cells
 
 
-def forced(table: Table, levels: Floats, share: float) -> bool:
-    """Whether steps leave no choice: what is accepted jumps from below 95 % to above 97 % at one step."""
-    at = int(np.abs(table.share - share).argmin())
-    away = levels @ table.weights[at] - share
-    scaled = np.maximum(away / max(table.above[at], 1e-300), -away / max(table.below[at], 1e-300))
-    # Of a normal law these two quantiles are a tenth apart.
-    return bool(np.diff(np.quantile(scaled, (0.95, MOST)))[0] < 0.01)
+def forced(setting: Setting, sizes: Counts, protocols: tuple[PureProtocol, ...], holders: int) -> bool:
+    """Whether whole people leave no choice: a test that reaches one person less far, to either side, would hold less
+    than 95 % at some choice that Γ allows."""
+    table = hypothesis_table(setting.method, sizes, protocols, Cover(setting.gamma))
+    share = np.array([holders / setting.users])
+    weights = table.weights_at(share)
+    rng = np.random.default_rng(zlib.crc32(f"forced, {setting.name}, {holders}".encode()))
+    low, high = (np.interp(share, table.share, side) - 1 / setting.users for side in (table.below, table.above))
+    for tilt in tilts(weights, sizes, Noise.of(protocols), share, setting.gamma):
+        dealt = draw_cell(holders, sizes, REPEATS, rng, None if setting.gamma == 1 else tilt[:, 0])
+        levels = estimates(draw_cell_support(dealt, sizes, protocols, rng), sizes, protocols)
+        away = levels @ weights[:, 0] - dealt.sum(axis=-1) / setting.users
+        if np.mean((away >= -low) & (away <= high)) < LEVEL:
+            return True
+    return False
+
+
+def estimates(support: Counts, sizes: Counts, protocols: tuple[PureProtocol, ...]) -> Floats:
+    """Of one value by level, (repeat, level)."""
+    return np.stack([one.estimate(support[:, i], int(sizes[i])) for i, one in enumerate(protocols)], axis=-1)
 
 
 def tilt_of(setting: Setting, sizes: Counts, protocols: tuple[PureProtocol, ...], share: float) -> Floats | None:
@@ -184,11 +197,12 @@ def known() -> dict[str, list[Cell]]:
 def public_cells(clock: Clock) -> list[Cell]:
     """Those known, and those that there is time for."""
     done = known()
-    for name, setting in shuffled((one.name, one) for one in grid(quick=False)):
-        if name not in done and not clock.over():
-            done[name] = measure(setting)
+    settings = sorted(grid(quick=False), key=lambda one: (zlib.crc32(one.survey.encode()), one.gamma))
+    for setting in settings:  # by survey, which share their tests
+        if setting.name not in done and not clock.over():
+            done[setting.name] = measure(setting)
             with cells_file().open("a") as file:
-                file.writelines(json.dumps(asdict(cell)) + "\n" for cell in done[name])
+                file.writelines(json.dumps(asdict(cell)) + "\n" for cell in done[setting.name])
     return [cell for cells in done.values() for cell in cells]
 
 

@@ -17,12 +17,13 @@ import numpy as np
 
 from bench.cells import draw_cell
 from bench.coverage import MIXES, moved_tilt
-from bench.coverage_report import REPEATS, Row, row
+from bench.coverage_report import ANY_CHOICE, REPEATS, Row, row
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.channels.unary import BRR
 from pldp.estimate.hidden import draw_hidden, level_report
-from pldp.estimate.hidden_choice import MOST_VARIATION, calibrated_interval, choose_hidden, fieller_interval
+from pldp.estimate.hidden_choice import MOST_VARIATION, choose_hidden
+from pldp.estimate.hidden_interval import calibrated_interval, fieller_interval, sum_interval
 from pldp.estimate.inference import Recipe
 from pldp.estimate.likelihood import table_blocks
 from pldp.estimate.score import Interval
@@ -34,6 +35,8 @@ FITS = 400
 Z = 1.959963984540054
 _STEP = 12.5
 """Standard deviation of a support, in reports, from which on its steps force no more than half a per cent."""
+_ALL = 0.9
+FEW_REPORTS = "few reports: their number scatters by less than 12.5, one is a step of 0.08 standard errors"
 _PROTOCOLS = {"k-RR": KRR, "BRR": BRR}
 
 
@@ -85,7 +88,7 @@ def grid() -> Iterator[Hidden]:
         yield Hidden(*base, "BRR", "auem")
         if base[0] > 2:
             yield Hidden(*base, "BRR", "self-calibrated")
-    # One at a time through the function that publishes: fewer settings. BRR's law does not know of k.
+    # BRR's law does not know of k.
     for users, epsilon, mix in product(sizes[1], (2, 20), sizes[4]):
         for choice in ("independent", "moved"):
             yield Hidden(7, users, epsilon, 2, mix, "k-RR", "sum", choice)
@@ -110,25 +113,28 @@ def classes(setting: Hidden) -> dict[str, int]:
 
 
 def draw_one(setting: Hidden, holders: int, repeats: int, rng: np.random.Generator) -> tuple[Counts, Counts, Floats]:
-    """Support by told level of the value and of all others together, (repeat, b, 2); who told what; the true share."""
+    """Support by told level of the value and of all others together, (repeat, b, 2); who told what; the true share.
+
+    `self-calibrated` asks for no told level: everybody counts as one. The others ask for the value alone, and all
+    others' support is left at zero.
+    """
     sizes, protocols, report, k = setting.sizes, setting.protocols, setting.report, setting.values
     tilt = moved_tilt(sizes / sizes.sum()) if setting.choice == "moved" else None
     held = draw_cell(holders, sizes, repeats, rng, tilt)
+    alone = setting.method == "self-calibrated"
     levels = len(protocols)
-    joint, reported = np.zeros((repeats, levels, 2), dtype=np.int64), np.zeros((repeats, levels), dtype=np.int64)
+    joint = np.zeros((repeats, 1 if alone else levels, 2), dtype=np.int64)
+    reported = np.zeros(joint.shape[:2], dtype=np.int64)
     for level, protocol in enumerate(protocols):
         chances = np.full(levels, report.q)
         chances[level] = report.p
-        chances /= chances.sum()
+        chances = np.ones(1) if alone else chances / chances.sum()
         with_value, other = (rng.multinomial(n, chances) for n in (held[:, level], sizes[level] - held[:, level]))
         p, q = protocol.p, protocol.q
-        supported = rng.binomial(with_value, p) + rng.binomial(other, q)
-        joint[..., 0] += supported
-        if isinstance(protocol, BRR):
-            bits = rng.binomial(with_value * (k - 1), q) + rng.binomial(other, p) + rng.binomial(other * (k - 2), q)
-            joint[..., 1] += bits
-        else:
-            joint[..., 1] += with_value + other - supported
+        joint[..., 0] += rng.binomial(with_value, p) + rng.binomial(other, q)
+        if alone:
+            joint[..., 1] += rng.binomial(with_value * (k - 1), q) + rng.binomial(other, p)
+            joint[..., 1] += rng.binomial(other * (k - 2), q)
         reported += with_value + other
     return joint, reported, held.sum(axis=-1) / setting.users
 
@@ -138,15 +144,18 @@ def intervals(setting: Hidden, joint: Counts, reported: Counts) -> Interval:
     if setting.method == "self-calibrated":
         ends = calibrated_interval(joint.sum(axis=-2), setting.users, setting.protocols, Z)
         return Interval(ends.low[:, 0], ends.high[:, 0])
-    if setting.method == "auem":
-        ends = fieller_interval(joint[..., :1], reported, setting.protocols, setting.report, Z)
-        return Interval(ends.low[:, 0], ends.high[:, 0])
-    rng, recipe = np.random.default_rng(0), Recipe(method=setting.method, dependence=None)
-    estimates = [
-        estimate_hidden(one, reports, setting.protocols, setting.report, recipe, None, rng)
-        for one, reports in zip(joint, reported, strict=True)
-    ]
-    return Interval(*(np.array([getattr(each, end)[0] for each in estimates]) for end in ("ci_low", "ci_high")))
+    interval = sum_interval if setting.method == "sum" else fieller_interval
+    ends = interval(joint[..., :1], reported, setting.protocols, setting.report, Z)
+    return Interval(ends.low[:, 0], ends.high[:, 0])
+
+
+def loose(setting: Hidden, joint: Counts, ends: Interval) -> str:
+    """Why coverage may be far above 95 %; nothing where it should not."""
+    if float(np.mean(ends.high - ends.low)) > _ALL:
+        return "nearly every share is inside: there is no other end to miss"
+    if float(joint[..., 0].sum(axis=-1).std()) < _STEP:
+        return FEW_REPORTS
+    return ANY_CHOICE if setting.method == "sum" else ""
 
 
 def measure(setting: Hidden, repeats: int = REPEATS, only: str | None = None) -> list[Row]:
@@ -156,15 +165,12 @@ def measure(setting: Hidden, repeats: int = REPEATS, only: str | None = None) ->
     for kind, holders in classes(setting).items():
         if only in (None, kind):
             joint, reported, truth = draw_one(setting, holders, repeats, rng)
-            # 801 hypotheses a repetition: a part of them at a time.
-            parts = [slice(start, start + REPEATS) for start in range(0, repeats, REPEATS)]
-            batches = [intervals(setting, joint[part], reported[part]) for part in parts]
-            ends = Interval(*(np.concatenate([getattr(one, end) for one in batches]) for end in ("low", "high")))
-            steps = float(joint[..., 0].sum(axis=-1).std()) < _STEP
+            ends = intervals(setting, joint, reported)
+            why = loose(setting, joint, ends)
             rows.append(
                 row(
                     f"hidden {setting.method}", setting.name, kind, truth, ends.low, ends.high,
-                    default=default, tight=default and setting.method != "sum" and not steps,
+                    default=default, tight=default and not why, why=why,
                 )
             )  # fmt: skip
     return rows
@@ -205,5 +211,5 @@ def rows() -> list[Row]:
 
 def again(name: str, kind: str, repeats: int) -> Row | None:
     """A cell drawn anew with more repetitions; None where that would take too long."""
-    setting = next((one for one in grid() if one.name == name and one.method != "sum"), None)
+    setting = next((one for one in grid() if one.name == name), None)
     return None if setting is None else measure(setting, repeats, kind)[0]

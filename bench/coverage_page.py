@@ -24,7 +24,7 @@ def write(cells: Sequence[Cell], rows: Sequence[Row], again: Sequence[Row], left
     everything = [*rows_of(cells), *rows]
     text = DOCUMENT.read_text()
     before, _, rest = text.partition(BEGIN)
-    made = "\n".join([paragraph(everything, left), "", table(everything), "", second(again)])
+    made = "\n".join([paragraph(everything, left), "", table(everything), "", above(everything), "", second(again)])
     DOCUMENT.write_text(f"{before}{BEGIN}\n\n{made}\n{END}{rest.partition(END)[2]}")
     draw(summary(everything), PICTURE)
     print(f"{DOCUMENT}: {len(everything)} cells.")
@@ -91,6 +91,32 @@ def table(rows: Sequence[Row]) -> str:
             f"{line['middle']:.3f} | {line['most']:.3f} | {limit} | {line['worst']} |"
         )
     return "\n".join(lines)
+
+
+def above(rows: Sequence[Row]) -> str:
+    """Cells of defaults above 97 %, by what lets them."""
+    defaults = [one for one in rows if one.get("default", True)]
+    keys = sorted({(_title(one), _reason(one)) for one in defaults if rate(one) > MOST})
+    lines = [
+        f"Cells of defaults above {MOST:.0%}, and why they may be:",
+        "",
+        "| part: method | why | cells | of | most |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    for title, why in keys:
+        alike = [one for one in defaults if _title(one) == title]
+        mine = [rate(one) for one in alike if _reason(one) == why and rate(one) > MOST]
+        lines.append(f"| {title} | {why} | {len(mine):,} | {len(alike):,} | {max(mine):.3f} |")
+    return "\n".join(lines)
+
+
+def _title(one: Row) -> str:
+    part, method = one.get("part", ""), one.get("method", one.get("part", ""))
+    return method if method.startswith(part) else f"{part}: {method}"
+
+
+def _reason(one: Row) -> str:
+    return one.get("why", "") or ("chance" if one.get("tight", False) else "not drawn often enough to tell")
 
 
 def _name(line: dict[str, Any]) -> str:

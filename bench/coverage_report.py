@@ -25,6 +25,9 @@ FALSE_ALARM = 0.01
 LEAST, MOST = 0.94, 0.97
 LONGEST = 1.02
 
+WHOLE_PEOPLE = "whole people: to reach one less would hold less than 95 %"
+ANY_CHOICE = "it holds for any choice, of which this is one"
+
 # A key of it is a word that Python keeps.
 Row = TypedDict(
     "Row",
@@ -37,11 +40,13 @@ Row = TypedDict(
         "method": NotRequired[str],
         "default": NotRequired[bool],
         "tight": NotRequired[bool],
+        "why": NotRequired[str],
         "part": NotRequired[str],
     },
 )
 """One class of values in one setting, as every part of the bench hands it over. Without more it is a `default`, which
-must hold; a `tight` one should not be far above 95 % either. `part` is put in by who reads it."""
+must hold; a `tight` one should not be far above 95 % either, and `why` says of another why it may be. `part` is put in
+by who reads it."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +62,11 @@ class Setting:
     @property
     def name(self) -> str:
         declared = "unknown" if self.gamma >= ANYTHING else f"Γ {self.gamma:g}"
-        return (
-            f"k {self.values}, n {self.users:,}, ε {self.epsilon:g}, {self.mix}, {self.method}, {declared}, "
-            f"{self.choice}"
-        )
+        return f"{self.survey}, {self.method}, {declared}, {self.choice}"
+
+    @property
+    def survey(self) -> str:
+        return f"k {self.values}, n {self.users:,}, ε {self.epsilon:g}, {self.mix}"
 
     @property
     def default(self) -> bool:
@@ -99,6 +105,7 @@ def row(
     *,
     default: bool = True,
     tight: bool = False,
+    why: str = "",
 ) -> Row:
     """From the ends of the intervals of all repetitions."""
     held = (low <= np.asarray(truth) + 1e-12) & (np.asarray(truth) - 1e-12 <= high)
@@ -111,6 +118,7 @@ def row(
         "method": method,
         "default": bool(default),
         "tight": bool(tight),
+        "why": why,
     }
 
 
@@ -127,10 +135,19 @@ def rows_of(cells: Sequence[Cell]) -> list[Row]:
             "method": cell.setting.method,
             "default": cell.setting.default,
             "tight": id(cell) in edge and not cell.forced,
+            "why": _why(cell, at_edge=id(cell) in edge),
             "part": "public",
         }
         for cell in cells
     ]
+
+
+def _why(cell: Cell, *, at_edge: bool) -> str:
+    if at_edge:
+        return WHOLE_PEOPLE if cell.forced else ""
+    if cell.setting.gamma >= ANYTHING:
+        return ANY_CHOICE
+    return "the other edge of what Γ allows needs it" if cell.setting.tight else "people do not use Γ up"
 
 
 def rate(one: Row) -> float:

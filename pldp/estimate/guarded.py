@@ -69,6 +69,19 @@ def filled(people: Floats, frequency: Floats, gamma: float, *, last: bool = Fals
     return lower[..., None, :] + share * width[..., None, :]
 
 
+def tilts(weights: Floats, n: Counts, noise: Noise, share: Floats, gamma: float) -> list[Floats]:
+    """The tilts that bias upwards and downwards and the noisiest one; none at Γ = 1."""
+    shares = n / n.sum()
+    relative = weights / shares[:, None]
+    if gamma == 1:
+        return [np.ones_like(weights)]
+    loudest = relative**2 * (noise.held - noise.other)[:, None]
+    # Equal weights have no bias to tilt for: theirs is the noisiest tilt alone.
+    uneven = np.ptp(relative, axis=0) > 1e-9
+    directions = [np.where(uneven, side * relative, loudest) for side in (1, -1) if uneven.any()] + [loudest]
+    return [worst_tilt(direction, shares, share, gamma) for direction in directions]
+
+
 def tilted_moments(
     weights: Floats,
     n: Counts,

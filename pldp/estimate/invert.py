@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.capped import UNCAPPED, limited, water_filled
 from pldp.estimate.critical import CONFIDENCE, boundary_ratio, reach
-from pldp.estimate.guarded import Noise, tilted_moments, worst_tilt
+from pldp.estimate.guarded import Noise, tilted_moments, tilts
 from pldp.estimate.law import PAD, STEP, Channels, coarseness, distribution, standard_law
 from pldp.estimate.path import Guard
 from pldp.estimate.score import Interval
@@ -34,6 +34,7 @@ COARSE = 0.08
 _WHOLE = 24  # hypotheses of 0, 1, 2 … holders before the grid widens
 _WIDER = 48
 _ALL = 300  # up to so many people every number of holders is a hypothesis
+_FURTHER = (0, 1, 2, 4, 8, 16, 32, 64)  # tests beyond one longer than that of `sum` that are given up too, by round
 _BATCH = 4096  # cells at a time, so that memory does not grow with them
 _LEAST_HOLDERS = 3.0  # weights are made for at least so many: with none, levels would not count as different people
 
@@ -66,6 +67,11 @@ class Table:
     """How many hypotheses were judged by the exact law."""
     whole: bool = True
     """Whether only whole numbers of people can be true; not of a population."""
+
+    @property
+    def reach(self) -> Floats:
+        """How far from the share the estimate may fall, away from the nearer bound, (hypothesis,)."""
+        return np.minimum(self.below, self.above)
 
     def weights_at(self, share: Floats) -> Floats:
         """Of the test of any share, (…, level, cell), for an estimate that goes with the tests."""
@@ -104,12 +110,50 @@ def make_table(method: str, n: Counts, noise: Noise, channels: Channels | None, 
     total = int(n.sum())
     holders = hypotheses(total)
     edge = min(_LEAST_HOLDERS / total, 0.5)
-    weights = _weights(method, n, noise, np.clip(holders / total, edge, 1 - edge), cover)
-    return _reaches(n, channels, noise, weights, holders, cover)
+    share = np.clip(holders / total, edge, 1 - edge)
+    if method == "guarded" and cover.gamma > 1:
+        return _guarded(n, channels, noise, share, holders, cover)
+    return _reaches(n, channels, noise, _weights(method, n, noise, share, cover.cap), holders, cover)
+
+
+def _guarded(n: Counts, channels: Channels | None, noise: Noise, share: Floats, holders: Counts, cover: Cover) -> Table:
+    """The shortest tests of those between `sum` and `oc+` that are nowhere longer than those of `sum`.
+
+    Which weights are shortest is told by normal laws. Where the exact law says otherwise (steps of equal weights fall
+    on whole people, those of unequal ones between them), tests are those of `sum`, and so are all between there and a
+    half, so that weights still move gradually.
+    """
+    guard = limited(Guard.of(n, noise, share, cover.gamma, cover.confidence), cover.cap)
+    table = _reaches(n, channels, noise, guard.weights(guard.gradual()), holders, cover)
+    if not table.exact:
+        return table
+    plain = _reaches(n, channels, noise, _weights("sum", n, noise, share, cover.cap), holders, cover)
+    kept, half = np.zeros(holders.size, dtype=np.bool_), int(np.abs(share - 0.5).argmin())
+    for further in _FURTHER:
+        longer = np.flatnonzero(table.reach > plain.reach * (1 + 1e-9))
+        if not longer.size:
+            return table
+        kept[max(longer[0] - further, 0) : half + 1] = True
+        kept[half : longer[-1] + further + 1] = True
+        weights = guard.weights(guard.gradual(kept)).T
+        weights[kept] = plain.weights[kept]
+        below, above = (np.where(kept, *sides) for sides in ((plain.below, table.below), (plain.above, table.above)))
+        new = np.flatnonzero(~kept & (np.abs(weights - table.weights).max(axis=1) > 1e-12))
+        if new.size:
+            part = _reaches(n, channels, noise, weights[new].T, holders[new], cover, _sparse(holders)[new])
+            below[new], above[new] = part.below, part.above
+        table = replace(table, weights=weights, below=below, above=above)
+    return plain
 
 
 def _reaches(
-    n: Counts, channels: Channels | None, noise: Noise, weights: Floats, holders: Counts, cover: Cover
+    n: Counts,
+    channels: Channels | None,
+    noise: Noise,
+    weights: Floats,
+    holders: Counts,
+    cover: Cover,
+    sparse: NDArray[np.bool_] | None = None,
 ) -> Table:
     """How far the estimate with these weights, (level, hypothesis), may fall: the most over the tilts that Γ allows."""
     total, population = int(n.sum()), cover.population
@@ -120,7 +164,7 @@ def _reaches(
     step = np.zeros(share.size) if channels is None else coarseness(channels, weights, share)
     coarse = np.flatnonzero(step > COARSE)
     width = np.zeros(share.size)
-    for tilt in _tilts(weights, n, noise, share, cover.gamma):
+    for tilt in tilts(weights, n, noise, share, cover.gamma):
         bias, variance = tilted_moments(weights, n, noise, share, tilt, population=population)
         error = np.sqrt(np.maximum(variance, 0.0))
         least = reach(bias, error, below, above, confidence=cover.confidence)
@@ -129,7 +173,8 @@ def _reaches(
             parts = (bias[coarse], error[coarse], below[coarse], above[coarse])
             least[coarse] = reach(*parts, distribution(law), STEP, cover.confidence) + PAD * error[coarse]
         width = np.maximum(width, least)
-    unseen = np.where(_sparse(holders) | population, 1 / 4, 0.0 if cover.gamma == 1 else 1 / 8)
+    sparse = _sparse(holders) if sparse is None else sparse
+    unseen = np.where(sparse | population, 1 / 4, 0.0 if cover.gamma == 1 else 1 / 8)
     width = width + np.where(step > COARSE, unseen * step * np.sqrt(np.maximum(plain, 0.0)), 0.0)
     return Table(share, weights.T, below * width, above * width, total, coarse.size, not population)
 
@@ -144,33 +189,20 @@ def _sparse(holders: Counts) -> NDArray[np.bool_]:
     return np.asarray(np.maximum(np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])) > 1)
 
 
-def _weights(method: str, n: Counts, noise: Noise, share: Floats, cover: Cover) -> Floats:
+def _weights(method: str, n: Counts, noise: Noise, share: Floats, cap: float) -> Floats:
     """(level, hypothesis)"""
     sizes = n[:, None].astype(np.float64)
     match method:
         case "sum":
             raw = np.broadcast_to(sizes, (n.size, share.size))
         case "oc":
-            return water_filled(n / n.sum(), noise.at(share), cover.cap)
-        case "oc+" | "guarded":
-            guard = Guard.of(n, noise, share, cover.gamma if method == "guarded" else 1.0, cover.confidence)
-            guard = limited(guard, cover.cap)
-            return guard.weights(guard.gradual())
+            return water_filled(n / n.sum(), noise.at(share), cap)
+        case "oc+" | "guarded":  # without dependence they are the same
+            guard = limited(Guard.of(n, noise, share, 1.0), cap)
+            return guard.weights(guard.shortest())
         case _:
             raise ValueError(f"{method!r} is not one of sum, oc, oc+, guarded")
     return np.asarray(raw / raw.sum(axis=0))
-
-
-def _tilts(weights: Floats, n: Counts, noise: Noise, share: Floats, gamma: float) -> list[Floats]:
-    """The tilts that bias upwards and downwards and the noisiest one; none at Γ = 1."""
-    shares = n / n.sum()
-    relative = weights / shares[:, None]
-    if gamma == 1:
-        return [np.ones_like(weights)]
-    loudest = relative**2 * (noise.held - noise.other)[:, None]
-    uneven = np.ptp(relative, axis=0).max() > 1e-9
-    directions = (relative, -relative, loudest) if uneven else (loudest,)
-    return [worst_tilt(direction, shares, share, gamma) for direction in directions]
 
 
 def invert_table(table: Table, frequencies: Floats, estimate: Floats | None = None) -> Interval:

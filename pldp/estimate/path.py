@@ -26,9 +26,7 @@ from pldp.estimate.guarded import Noise, filled
 
 LONGEST = 1.015
 """How much longer than that of `sum` an interval may become at most; 1.02 is promised."""
-WORTH = 0.02
-"""Where a test would be shorter than that of `sum` by less, it is `sum`: of intervals of a few people, tests that move
-from one hypothesis to the next lose more by rounding to whole people."""
+_SWEEPS = 4
 _PLACES = np.linspace(0.0, 1.0, 129)
 _TABLE = np.linspace(0.0, 10.0, 4001)
 
@@ -144,30 +142,31 @@ class Guard:
         tabled, between = best / (_PLACES.size - 1), np.clip((inner + np.clip(step, -1, 1)) / (_PLACES.size - 1), 0, 1)
         return np.where(self.widths(between)[0] < half.min(axis=0), between, tabled)
 
-    def gradual(self) -> Floats:
-        """Places of rising shares, (share,), that keep intervals within `LONGEST` of those of `sum`.
+    def gradual(self, kept: NDArray[np.bool_] | None = None) -> Floats:
+        """Places of rising shares, (share,), that keep intervals within `LONGEST` of those of `sum`; `kept` ones are
+        `sum` itself.
 
-        From the share next to a half outwards: with m = min(f, 1 − f) and b = B/m the estimate moves by m₀·Δb from one
-        hypothesis to the next if people choose as badly as Γ allows, m₀ of the true share. Where f is an end of the
-        interval the truth is typically h further in: m₀ = m + h.
+        With m = min(f, 1 − f) and b = B/m the estimate moves by m₀·Δb from one hypothesis to the next if people choose
+        as badly as Γ allows, m₀ of the true share. Where f is an end of the interval the truth is typically h further
+        in: m₀ = m + h. Sweeps from either end lower what rises faster than it gains, until neither finds anything.
         """
         best = self.shortest()
         if self.gamma == 1:
             return best
-        gained = 1 - self.widths(best)[0] / self.widths(np.zeros_like(best))[0]
-        best = np.where(gained < WORTH, 0.0, best)
+        if kept is not None:
+            best = np.where(kept, 0.0, best)
         half, bias = self.widths(_PLACES[:, None] * best)  # places up to the best one, (place, share)
         rare = np.maximum(np.minimum(self.share, 1 - self.share), 1e-300)
-        slope = 1 - half / (LONGEST * half[0])
-        factor = bias / rare
-        middle = int(np.abs(self.share - 0.5).argmin())
-        part = np.ones(self.share.size)
-        for order in (range(middle - 1, -1, -1), range(middle + 1, self.share.size)):
-            inner, allowed = middle, float(factor[-1, middle])
-            for i in order:
-                gap = abs(self.share[i] - self.share[inner]) / (rare[i] + half[:, i])
-                part[i] = _largest(factor[:, i] - slope[:, i] * gap - allowed)
-                inner, allowed = i, float(np.interp(part[i], _PLACES, factor[:, i]))
+        slope, factor = 1 - half / (LONGEST * half[0]), bias / rare
+        steps = np.diff(self.share)
+        part, last = np.ones(self.share.size), self.share.size - 1
+        for sweep in range(_SWEEPS):
+            for i in range(1, last + 1) if sweep % 2 else range(last - 1, -1, -1):
+                before = i - 1 if sweep % 2 else i + 1
+                at = float(part[before])
+                risen, allowed = np.interp(at, _PLACES, factor[:, before]), np.interp(at, _PLACES, slope[:, before])
+                gap = steps[min(i, before)] / (rare[i] + half[:, i])
+                part[i] = min(part[i], _largest(factor[:, i] - (slope[:, i] + allowed) / 2 * gap - risen))
         return part * best
 
     def weights(self, place: Floats) -> Floats:

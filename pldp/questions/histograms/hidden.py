@@ -13,7 +13,7 @@ from pldp.estimate.answer import EXTENDED, INVERTED
 from pldp.estimate.combine import Combined, spread
 from pldp.estimate.distributions import norm
 from pldp.estimate.hidden import Estimate, auem, draw_hidden, hidden_sum, level_shares, self_calibrated
-from pldp.estimate.hidden_choice import calibrated_interval, fieller_interval, sum_interval
+from pldp.estimate.hidden_interval import calibrated_interval, fieller_interval, sum_interval
 from pldp.estimate.inference import REPEATS, Histogram, Recipe
 from pldp.estimate.likelihood import Blocks
 from pldp.estimate.mixture import correct_em, emoa_paper

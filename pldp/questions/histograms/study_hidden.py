@@ -15,7 +15,7 @@ from pldp.estimate.comparators import draw_ppda, pbp, ppda, uniform_protocol
 from pldp.estimate.dealing import Deal, by_chance
 from pldp.estimate.distributions import norm
 from pldp.estimate.hidden import Estimate, auem, draw_hidden, hidden_sum, self_calibrated
-from pldp.estimate.hidden_choice import calibrated_interval, fieller_interval, sum_interval
+from pldp.estimate.hidden_interval import calibrated_interval, fieller_interval, sum_interval
 from pldp.estimate.inference import Recipe
 from pldp.estimate.likelihood import MOST_VALUES, table_blocks
 from pldp.estimate.mixture import correct_em

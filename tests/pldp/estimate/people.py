@@ -22,6 +22,12 @@ def five_levels(size: int, epsilon: int | Fraction, n: int) -> tuple[Counts, tup
     return whole_counts(SHARES, n), tuple(KRR.for_budget(size, epsilon * part) for part in PARTS)
 
 
+def three_levels(size: int, epsilon: int | Fraction, n: int) -> tuple[Counts, tuple[PureProtocol, ...]]:
+    """As many people at each, a third, a half and all of the budget."""
+    parts = (Fraction(1, 3), Fraction(1, 2), Fraction(1))
+    return whole_counts(np.ones(3), n), tuple(KRR.for_budget(size, epsilon * part) for part in parts)
+
+
 def reference_mix(n: int, size: int = 16) -> tuple[Counts, tuple[PureProtocol, ...]]:
     """ε ½, 1, 3 at 50, 30, 20 %: the best of k-RR and subset at each."""
     typical = np.array([1 / size])

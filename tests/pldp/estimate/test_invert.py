@@ -16,7 +16,7 @@ from pldp.estimate.invert import ANYTHING, Cover, Table, hypotheses, hypothesis_
 from pldp.estimate.law import POINTS, REACH, STEP, Channels, coarseness, standard_law
 from pldp.estimate.path import guarded_weights
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
-from tests.pldp.estimate.people import five_levels, one_cell
+from tests.pldp.estimate.people import five_levels, one_cell, three_levels
 from tests.pldp.world import zipf
 
 REPEATS = 4000
@@ -179,6 +179,37 @@ def test_intervals_are_never_longer_than_those_of_sum(size: int, n: int, epsilon
                 for found in (invert_table(table, levels.frequencies) for table in tables)
             )
             assert ours <= 1.02 * plain
+
+
+@pytest.mark.parametrize(
+    ("size", "n", "epsilon", "gamma"),
+    # Intervals of a few people, 1.05 and 1.02 times as long by weights that normal laws call shorter; of hundreds and
+    # thousands, 1.02 and 1.04 times, by weights that moved faster between two hypotheses than at either.
+    [(7, 1000, 20, 1.1), (2, 18_589, 27, 1.3), (2, 20_000, 2, 1.1), (2, 20_000, Fraction(1, 2), 2.0)],
+)
+def test_no_test_and_no_worst_interval_is_longer_than_that_of_sum(
+    size: int, n: int, epsilon: int | Fraction, gamma: float
+) -> None:
+    """Without noise: every share that might be true, levels as far apart as Γ allows either way."""
+    sizes, protocols = three_levels(size, epsilon, n) if gamma < 2 else five_levels(size, epsilon, n)
+    guarded, plain = (hypothesis_table(method, sizes, protocols, Cover(gamma)) for method in ("guarded", "sum"))
+    assert np.all(guarded.reach <= plain.reach * (1 + 1e-9))
+    truth = np.linspace(0.01, 0.99, 197)
+    louder = -Noise.of(protocols).at(truth)
+    held = np.stack([truth * worst_tilt(side * louder, sizes / n, truth, gamma) for side in (1, -1)])
+    ours, others = (invert_table(table, held) for table in (guarded, plain))
+    # A person more on both: ends of short intervals are whole people.
+    assert np.all(ours.high - ours.low + 1 / n <= 1.02 * (others.high - others.low + 1 / n))
+
+
+def test_where_steps_allow_it_guarded_stays_shorter() -> None:
+    """What the exact law forbids in the middle is no reason to give up what it allows for values held by few."""
+    sizes, protocols = three_levels(7, 20, 1000)
+    guarded, plain = (hypothesis_table(method, sizes, protocols, Cover(1.1)) for method in ("guarded", "sum"))
+    assert guarded.reach[3] < 0.8 * plain.reach[3]
+    middle = (guarded.share > 0.5) & (guarded.share < 0.95)
+    assert guarded.weights[middle] == pytest.approx(plain.weights[middle], abs=1e-12)
+    assert guarded.reach[middle] == pytest.approx(plain.reach[middle], rel=1e-9)
 
 
 def test_with_gamma_one_the_interval_is_that_of_oc_plus() -> None:

@@ -1,0 +1,171 @@
+"""Hidden levels: intervals that hold whatever the level reports tell, by inverting what each method solves for.
+
+AUEM is a ratio A/D of two means: D̂ = Σ_l ρ̂_l (p_l − q_l) may be poorly known. What it solves for is not a ratio: with
+ψ_j(f) = 1{Z supports j} − q(b) − f d(b) (docs/frequencies.md) the mean of ψ_j is zero at the true share. So the
+interval is all f with |mean ψ_j(f)| ≤ z·√(V(f)/N), V the variance at f: Fieller's interval. Where D̂ cannot be told
+from zero every share is accepted, which is the honest answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.estimate.critical import accepted_reach
+from pldp.estimate.distributions import norm
+from pldp.estimate.hidden import calibrated_noise, hidden_sum, level_shares, own_bit, spread_of_levels
+from pldp.estimate.score import Interval
+
+Test = Callable[[Floats], tuple[Floats, Floats]]
+"""Of hypothesised shares: how far what was seen is away from each, and its standard deviation, if that one is true."""
+_SMALL = np.geomspace(1e-6, 0.5, 400)
+_SCALE = np.concatenate([[0.0], _SMALL, 1 - _SMALL[-2::-1], [1.0]])
+_CUTS = 18  # of 800 places: 0.01 % of a share each
+
+
+def fieller_interval(
+    joint: Counts | Floats,
+    tally: Counts | Floats,
+    protocols: tuple[PureProtocol, ...],
+    report: PureProtocol,
+    z: float,
+    *,
+    population: bool = False,
+) -> Interval:
+    """For AUEM's shares: `joint` is the support by level report, (…, b, value), `tally` (…, b).
+
+    V(f) = mean of ψ² − f(1−f)·D², because the users' own shares are asked for; D is taken one standard error low. It is
+    at least that of the support to be expected at f. Of a `population` behind the users nothing is taken off.
+    """
+    n = tally.sum(axis=-1)[..., None]
+    q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("q", "gap"))
+    q_of, d_of = ((part - report.q * part.sum()) / report.gap for part in (q, d))
+    share = tally / n
+    low, gap = ((share * part).sum(axis=-1)[..., None] for part in (q_of, d_of))
+    spread = np.maximum((share * d_of**2).sum(axis=-1)[..., None] - gap**2, 0) / n
+    possible = np.clip(gap, d.min(), d.max())
+    sure = np.maximum(gap - np.sqrt(spread), d.min())
+    seen = joint.sum(axis=-2) / n
+
+    def test(f: Floats) -> tuple[Floats, Floats]:
+        mean = q_of[:, None] + d_of[:, None] * f[..., None, :]  # (…, b, value)
+        squares = (joint * (1 - 2 * mean) + tally[..., None] * mean**2).sum(axis=-2) / n
+        implied = np.clip(low + f * possible, 0, 1)
+        within = 0 * f if population else f * (1 - f) * sure**2
+        variance = np.maximum(squares, implied * (1 - implied)) - within
+        return seen - low - f * gap, np.sqrt(np.maximum(variance, 1e-300) / n)
+
+    blind = gap <= z * np.sqrt(spread)
+    ends = _accepted(test, seen.shape, possible, z)
+    return Interval(np.where(blind, 0.0, ends.low), np.where(blind, 1.0, ends.high))
+
+
+def _accepted(test: Test, shape: tuple[int, ...], gap: Floats | float, z: float) -> Interval:
+    """The shares that are not rejected, (…, value).
+
+    What `test` calls away is normal around zero with this deviation if the hypothesis is true, and moves by `gap` per
+    share: that is how far from 0 and 1 it is known to lie. Near them the test is one-sided (`critical.boundary_ratio`).
+    """
+    confidence = float(2 * norm.cdf(z) - 1)
+
+    def room(f: Floats, side: int) -> Floats:
+        away, deviation = test(f)
+        reach = accepted_reach(f * gap / deviation, (1 - f) * gap / deviation, confidence)
+        return np.asarray(deviation * reach[1] - away if side > 0 else deviation * reach[0] + away)
+
+    low_end = _crossing(lambda f: room(f, 1), shape)
+    high_end = 1 - _crossing(lambda f: room(1 - f, -1), shape)
+    ends = np.sort(np.stack([low_end, high_end]), axis=0)  # where nothing is accepted, both are next to the estimate
+    return Interval(ends[0], ends[1])
+
+
+def sum_interval(
+    joint: Counts | Floats,
+    tally: Counts | Floats,
+    protocols: tuple[PureProtocol, ...],
+    report: PureProtocol,
+    z: float,
+    *,
+    population: bool = False,
+) -> Interval:
+    """For `hidden_sum`, however levels depend on values: f̂ is a mean of φ, and Var(f̂ − f) = (E[φ²] − f)/N.
+
+    E[φ²] is linear in f: a holder's φ² is larger by a slope that the levels' shares give, on average. So the mean of
+    φ² that was seen, at the estimate, is moved to the hypothesis along that slope. It is at least what would be
+    expected of holders who chose as people at large do.
+    """
+    n = tally.sum(axis=-1)[..., None]
+    combined = hidden_sum(joint, tally, protocols, report)
+    levels = len(protocols)
+    telling = np.full((levels, levels), report.q) + np.eye(levels) * report.gap  # (level, level that is told)
+    p, q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("p", "q", "gap"))
+    steep, flat = ((part - report.q * part.sum()) / report.gap for part in (1 / d, q / d))
+    hit, miss = telling @ (steep - flat) ** 2, telling @ flat**2  # φ² of a report that supports the value, or does not
+    people = level_shares(tally, report).frequency
+    holder, other = ((people * (part * hit + (1 - part) * miss)).sum(axis=-1)[..., None] for part in (p, q))
+    step = np.sqrt(np.maximum((people * hit).sum(axis=-1)[..., None], 0)) / n
+    low, gap = ((people * part).sum(axis=-1)[..., None] for part in (q, d))
+    estimate, inside = combined.frequency, np.clip(combined.frequency, 0, 1)
+    seen, slope = combined.standard_error**2 * n + inside, np.maximum(holder - other, 0)
+
+    def test(f: Floats) -> tuple[Floats, Floats]:
+        square = np.maximum(seen + slope * (f - inside), other + slope * f)
+        variance = square - (f**2 if population else f)
+        # Where few reports decide: half a step of one more, and both quantiles moved by the skewness of rare steps.
+        skewness = 1 - 2 * (low + f * gap)
+        away = estimate - f - step * skewness * (z**2 - 1) / 6
+        return away, np.sqrt(np.maximum(variance, 1e-12) / n) + step / (2 * z)
+
+    return _accepted(test, estimate.shape, 1.0, z)
+
+
+def calibrated_interval(
+    support: Counts | Floats, n: int, protocols: tuple[PureProtocol, ...], z: float, *, population: bool = False
+) -> Interval:
+    """For `self_calibrated`: c_j/N − q̂ − f·(u + (w − 1)q̂) is linear in the counts and has mean zero at the true f, so
+    the interval is all f where it lies within z standard deviations, taken at f and at the worse mix of levels."""
+    u, w = own_bit(protocols)
+    size = protocols[0].domain_size
+    mean = (support.sum(axis=-1, keepdims=True) / n - u) / (size - 1 + w)
+    most = spread_of_levels(mean, protocols)[2]
+    gap = u + (w - 1) * mean
+    # How near a bound is, is only known as well as the gap is: a gap that seems small must not make the test one-sided.
+    unsure = abs(w - 1) * np.sqrt(size * most / n) / (size - 1 + w)
+
+    def test(f: Floats) -> tuple[Floats, Floats]:
+        away = support / n - mean - f * gap
+        # Bits that are few by chance make q̂ small and `away` large: noise is taken at a q̂ that does not go along, the
+        # regression of one on the other taken off (with three values of nobody's that is the share of the own bit).
+        g = (1 + (w - 1) * f) / (size - 1 + w)
+        shared = (1 - g * size) / ((size - 1 + w) * ((1 - g) ** 2 + (size - 1) * g**2))
+        level, *ends = spread_of_levels(np.maximum(mean, mean - shared * away), protocols)
+        noise = np.max([calibrated_noise(f, level, u + (w - 1) * level, v, size, u, w) for v in ends], axis=0)
+        if population:
+            noise = noise + f * (1 - f) * gap**2
+        # Counts are whole numbers: half of one more, which the normal law does not see where they are few.
+        return away, np.sqrt(noise / n) + 0.5 / (z * n)
+
+    return _accepted(test, support.shape, np.abs(gap) + 2 * unsure, z)
+
+
+def _crossing(room: Callable[[Floats], Floats], shape: tuple[int, ...]) -> Floats:
+    """The first share with room, 1 where none has any: room is one-sided, so that all shares beyond it have it too.
+
+    By halving places on a scale that is fine near 0 and 1, and by a line at last. A line between shares further apart
+    than an interval is long would not do: the noise differs at both.
+    """
+    before, first = np.zeros(shape), np.full(shape, float(_SCALE.size - 1))
+    for _ in range(_CUTS):
+        middle = (before + first) / 2
+        enough = room(_share(middle)) >= 0
+        before, first = np.where(enough, before, middle), np.where(enough, middle, first)
+    outer, inner = _share(before), _share(first)
+    outside, inside = room(outer), np.maximum(room(inner), 0)
+    part = np.where(outside < 0, inside / np.maximum(inside - outside, 1e-300), 1.0)
+    return np.asarray(inner + part * (outer - inner))
+
+
+def _share(place: Floats) -> Floats:
+    return np.asarray(np.interp(place, np.arange(_SCALE.size), _SCALE))
