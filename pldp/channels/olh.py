@@ -75,7 +75,10 @@ class OLH(PureProtocol):
 
     @classmethod
     def for_budget(cls, domain_size: int, epsilon: Fraction) -> Self:
-        buckets = _best_buckets(domain_size, float(epsilon))
+        return cls.with_buckets(domain_size, _best_buckets(domain_size, float(epsilon)), epsilon)
+
+    @classmethod
+    def with_buckets(cls, domain_size: int, buckets: int, epsilon: Fraction) -> Self:
         return cls(domain_size, buckets, redraw_threshold(buckets, epsilon))
 
     @property

@@ -70,8 +70,8 @@ def _subset(protocol: Subset, epsilon: float) -> SupportLaw:
 
 def _olh(protocol: OLH, epsilon: float) -> SupportLaw:
     g = protocol.buckets
-    shares = np.array([len(part) for part in np.array_split(np.arange(PRIME), g)]) / PRIME
-    two, three = float((shares**2).sum()), float((shares**3).sum())
+    size, larger = divmod(PRIME, g)  # so many buckets have one number of the field more
+    two, three = ((larger * (size + 1) ** n + (g - larger) * size**n) / PRIME**n for n in (2, 3))
     other = 1 / (math.exp(epsilon) + g - 1)  # a bucket that is not the own value's
     kept = math.expm1(epsilon) * other
     p = math.exp(epsilon) * other

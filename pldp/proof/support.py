@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, PureProtocol, Values
 from pldp.channels.randomness import Keystream, uniform_below
+from pldp.channels.subset import Subset
 from pldp.channels.unary import Unary
 from pldp.proof.compared import Compared
 from pldp.proof.laws import SupportLaw, off, support_law
-from pldp.proof.trial import FROM, MOST_CELLS, OFF, Trial, people_needed, shifted
+from pldp.proof.power import deviation, draws_needed
+from pldp.proof.trial import FROM, MOST, OFF, Trial, people_needed, shifted
 
+KRR_CELLS = 5
+_BLOCK = 1 << 20
 BLOCKS = 16
 """Values that have people of their own; where there are more, which of them have is drawn, and a sixteenth part of
 the people more hold all values in turn."""
@@ -37,14 +43,41 @@ def laws_around(protocol: PureProtocol, epsilon: float) -> tuple[SupportLaw, Sup
     return below, at, above
 
 
+def cost_of(protocol: PureProtocol) -> int:
+    """What a person takes, in cells of a report of bits: a report of k-RR is one number, whatever it is one of; the
+    cells of a subset are drawn, and counted."""
+    if isinstance(protocol, KRR):
+        return KRR_CELLS
+    return (2 if isinstance(protocol, Subset) else 1) * protocol.domain_size
+
+
 def people_for(protocol: PureProtocol, epsilon: float, cells: int) -> int:
-    """As many as show an ε that is 10 % off, within `cells` of people × values."""
+    """As many as show an ε that is 10 % off, by the sum that tells most, within `cells`."""
+    k, most = protocol.domain_size, max(256, min(MOST, cells // cost_of(protocol)))
+    below, law, above = laws_around(protocol, max(epsilon, FROM))
+    people = draws_needed(law.p, (below.p, above.p), most)
+    if k == 1:
+        return people
+    if isinstance(protocol, Unary):
+        return min(people, -(-draws_needed(law.q, (below.q, above.q), most * (k - 1)) // (k - 1)))
+    moves = shifted([_others(one, k)[0] for one in (below, law, above)])
+    return min(people, people_needed(_others(law, k)[1], moves, _largest(protocol), most))
+
+
+def cells_for(protocol: PureProtocol, epsilon: float) -> int:
+    """What those take, if nothing bounds them but the people of a channel."""
+    return people_for(protocol, epsilon, MOST * cost_of(protocol)) * cost_of(protocol)
+
+
+def _seen(protocol: PureProtocol, epsilon: float, people: int) -> float:
+    """The deviation of ε that so many people show by their own value, or where bits are independent by the others."""
     k = protocol.domain_size
-    cost = -(-k * MOST_CELLS // max(cells, 1))
-    laws = laws_around(protocol, max(epsilon, FROM))
-    held = people_needed(laws[1].p * (1 - laws[1].p), shifted([law.p for law in laws]), 1.0, cost)
-    moves = shifted([_others(law, k)[0] for law in laws])
-    return min(held, people_needed(_others(laws[1], k)[1], moves, _largest(protocol), cost)) if k > 1 else held
+    if k == 1:
+        return np.inf
+    if isinstance(protocol, Unary):
+        others = deviation(people * (k - 1), lambda at: support_law(protocol, at).q, epsilon)
+        return min(others, deviation(people, lambda at: support_law(protocol, at).p, epsilon))
+    return deviation(people, lambda at: support_law(protocol, at).p, epsilon)
 
 
 def _others(law: SupportLaw, k: int) -> tuple[float, float]:
@@ -73,7 +106,7 @@ def support_trial(
     people = people_for(protocol, epsilon, cells)
     held = np.arange(k) if k <= BLOCKS else _some(k, stream)
     each = -(-people // held.size)
-    support = np.stack([count(np.full(each, value, dtype=np.uint16)) for value in held])
+    support = np.stack([_counted(count, each, value) for value in held.tolist()])
     n, (below, law, above) = each * held.size, laws_around(protocol, epsilon)
     hits = support[np.arange(held.size), held]
     total = float(support.sum())
@@ -83,9 +116,12 @@ def support_trial(
     missed = n - each * np.isin(np.arange(k), held)
     elsewhere = support.sum(axis=0)
     elsewhere[held] -= hits
-    sums = [
+    sums: list[tuple[Any, ...]] = [
         (float(hits.sum()), n * law.p, n * own_variance, 1.0, n * shifted([below.p, law.p, above.p]), n),
-        (total - hits.sum(), n * mean, n * variance, _largest(protocol), n * moves),
+        (
+            *(total - hits.sum(), n * mean, n * variance, _largest(protocol), n * moves),
+            n * (k - 1) if isinstance(protocol, Unary) else 0,
+        ),
         (hits, each * law.p, each * own_variance, 1.0, 0.0, each),
         (elsewhere, missed * law.q, missed * law.q * (1 - law.q), 1.0, 0.0, missed),
     ]
@@ -102,7 +138,13 @@ def support_trial(
                 0.0,
             )
         )
-    return Trial.of(channel, epsilon, n, sums)
+    return Trial.of(channel, epsilon, n, sums, _seen(protocol, epsilon, n))
+
+
+def _counted(count: Callable[[Values], Counts], people: int, value: int) -> Counts:
+    """So many people of one value, a block at a time: at a large ε they are millions."""
+    blocks = (min(_BLOCK, people - start) for start in range(0, people, _BLOCK))
+    return np.sum([count(np.full(size, value, dtype=np.uint16)) for size in blocks], axis=0, dtype=np.int64)
 
 
 def _some(k: int, stream: Keystream) -> Values:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,8 +16,8 @@ OFF = 0.1
 """The share by which ε is wrong in what a rehearsal must see."""
 FROM = 0.5
 """The ε from which on it must; smaller ones are rehearsed by as many people as this one."""
-MOST = 1 << 20
-"""People made up for one channel at most: beyond ε of about 8 hardly any report errs, and 10 % are not seen."""
+MOST = 1 << 26
+"""People made up for one channel at most, where they take so little: at a large ε hardly any report errs."""
 MOST_CELLS = 1 << 28
 """People × values that all rehearsals of a release may take together: about a third of a second."""
 REACH = 9.7
@@ -41,14 +41,18 @@ class Trial:
     largest: Floats
     shift: Floats
     draws: Floats
+    seen: float | None = field(default=None, kw_only=True)
+    """The deviation of ε, either way, that the law of a binomial sum shows; None where no sum has one."""
 
     @classmethod
-    def of(cls, channel: str, epsilon: float, people: int, sums: Sequence[tuple[Any, ...]]) -> Trial:
+    def of(
+        cls, channel: str, epsilon: float, people: int, sums: Sequence[tuple[Any, ...]], seen: float | None = None
+    ) -> Trial:
         """From tuples of what was observed, mean, variance, largest term, shift and, where the sum is binomial, draws:
         numbers or arrays of one length."""
         rows = [np.broadcast_arrays(*map(np.atleast_1d, one if len(one) == 6 else (*one, 0.0))) for one in sums]
         columns = [np.concatenate([row[i] for row in rows]).astype(np.float64) for i in range(6)]
-        return cls(channel, epsilon, people, *columns)
+        return cls(channel, epsilon, people, *columns, seen=seen)
 
     @cached_property
     def tail(self) -> float:
@@ -68,11 +72,16 @@ class Trial:
 
     @cached_property
     def visible(self) -> float:
-        """The relative deviation of ε that so many people show 99 times in 100, by the sum that tells most."""
+        """The relative deviation of ε that so many people show 99 times in 100, by the sum that tells most: by its
+        own law where it is binomial, else by Bernstein's bound."""
         needed = REACH * np.sqrt(self.variance + self.largest * self.shift / 3)
         signals = np.divide(self.shift, needed, out=np.zeros_like(needed), where=needed > 0)
         sharpest = float(np.max(signals, initial=0.0))
-        return OFF / sharpest if sharpest else np.inf
+        bound = OFF / sharpest if sharpest else np.inf
+        if self.seen is None:
+            return bound
+        # Beyond the 10 % that the bound was computed at, a law near its end tells less than proportion says.
+        return min(self.seen, bound) if bound <= OFF else self.seen
 
 
 def _binomial_tail(observed: Floats, draws: Floats, chance: Floats) -> Floats:
@@ -83,11 +92,11 @@ def _binomial_tail(observed: Floats, draws: Floats, chance: Floats) -> Floats:
     return np.minimum(below, above)
 
 
-def people_needed(variance: float, shift: float, largest: float, cells: int) -> int:
-    """How many show a shift of one term's mean; `cells` is what one of them takes, `MOST_CELLS` what may be taken."""
+def people_needed(variance: float, shift: float, largest: float, most: int = MOST) -> int:
+    """How many show a shift of one term's mean, by Bernstein's bound; `most` is as many as there may be."""
     moves = shift > 1e-12 * largest  # what does not move tells nothing, however many are asked
-    wanted = REACH**2 * (variance + largest * shift / 3) / shift**2 if moves else MOST
-    return int(max(256, min(wanted, MOST, MOST_CELLS // max(cells, 1))))
+    wanted = REACH**2 * (variance + largest * shift / 3) / shift**2 if moves else most
+    return int(max(256, min(wanted, most)))
 
 
 def shifted(means: Sequence[float]) -> float:

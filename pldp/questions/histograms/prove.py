@@ -14,7 +14,8 @@ from pldp.estimate.combine import LINEAR_METHODS
 from pldp.estimate.simulate import whole_counts
 from pldp.proof.compared import Compared
 from pldp.proof.laws import ROUNDING, support_law
-from pldp.proof.support import compare_support, people_for, support_trial
+from pldp.proof.power import deviation, shared
+from pldp.proof.support import cells_for, compare_support, people_for, support_trial
 from pldp.proof.trial import OFF, Trial, shifted
 from pldp.questions.histograms.reports import HistogramTally
 from pldp.questions.madeup import MadeUp, NoReports, counted
@@ -96,15 +97,18 @@ def _expected(plan: Histograms, attribute: int, level: int | None) -> HistogramT
 
 
 def rehearsed(plan: Histograms, stream: Keystream, cells: int) -> Iterator[Trial]:
-    """Made-up people of every attribute and level, `cells` of them at the most."""
-    channels = sum(len(attribute.levels) for attribute in plan.attributes)
+    """Made-up people of every attribute and level, who take `cells` at the most."""
+    levels = [(number, at) for number, a in enumerate(plan.attributes) for at in a.levels]
+    needs = [cells_for(at.protocol, float(at.budget)) for _, at in levels]
+    parts = dict(zip([(number, at.level) for number, at in levels], shared(needs, cells), strict=True))
     for sheet in plan.sheets():
         number, level = plan.places[sheet.path]
         attribute = plan.attributes[number]
+        allowed = [parts[number, at.level] for at in attribute.levels]
         if level is not None:
-            yield _public(plan, sheet, attribute, level, stream, cells // channels)
+            yield _public(plan, sheet, attribute, level, stream, allowed[level])
         elif plan.hidden is not None:
-            yield from _hidden(plan, plan.hidden, sheet, attribute, stream, cells // channels)
+            yield from _hidden(plan, plan.hidden, sheet, attribute, stream, allowed)
 
 
 def _public(
@@ -121,7 +125,7 @@ def _public(
 
 
 def _hidden(
-    plan: Histograms, hidden: HiddenPlan, sheet: Sheet, attribute: AttributePlan, stream: Keystream, cells: int
+    plan: Histograms, hidden: HiddenPlan, sheet: Sheet, attribute: AttributePlan, stream: Keystream, cells: list[int]
 ) -> Iterator[Trial]:
     """Everybody's level is known here, so the reports of a level can be looked at alone, and those about it too."""
     reported = np.zeros((len(attribute.levels), len(attribute.levels)), dtype=np.int64)
@@ -135,8 +139,8 @@ def _hidden(
             return support
 
         channel = f"{attribute.name} at hidden {at.level}"
-        yield support_trial(channel, float(at.budget), at.protocol, count, stream, cells)
-    more = people_for(hidden.protocol, float(hidden.budget), cells) - int(reported.sum())
+        yield support_trial(channel, float(at.budget), at.protocol, count, stream, cells[code])
+    more = people_for(hidden.protocol, float(hidden.budget), max(cells)) - int(reported.sum())
     for code in range(len(attribute.levels) if more > 0 else 0):
         size = -(-more // len(attribute.levels))
         levels, values = (np.full(size, position, dtype=np.uint16) for position in (code, 0))
@@ -157,7 +161,7 @@ def _about_levels(hidden: HiddenPlan, attribute: AttributePlan, reported: Counts
         epsilon,
         n,
         [
-            (float(kept.sum()), n * law.p, n * law.p * (1 - law.p), 1.0, moves),
+            (float(kept.sum()), n * law.p, n * law.p * (1 - law.p), 1.0, moves, n),
             (
                 reported.ravel(),
                 (people[:, None] * chance).ravel(),
@@ -166,4 +170,5 @@ def _about_levels(hidden: HiddenPlan, attribute: AttributePlan, reported: Counts
                 0,
             ),
         ],
+        deviation(n, lambda at: support_law(hidden.protocol, at).p, epsilon),
     )

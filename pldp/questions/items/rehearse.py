@@ -70,7 +70,7 @@ def _bits(name: str, channel: Bits, count: Count, cells: int) -> Trial:
     shown = np.maximum(spend, FROM)
     kept = 1 / (1 + np.exp(-shown / 2))
     needed = [
-        people_needed(2 * p * (1 - p), 2 * OFF * e / 2 * p * (1 - p), 1.0, 1) for p, e in zip(kept, shown, strict=True)
+        people_needed(2 * p * (1 - p), 2 * OFF * e / 2 * p * (1 - p), 1.0) for p, e in zip(kept, shown, strict=True)
     ]
     n = int(min(max(needed), max(cells // (2 * zero.size), 256)))
     everything, nothing = count(range(zero.size), n), count((), n)
@@ -101,7 +101,7 @@ def _values(name: str, channel: OneValue, count: Count, cells: int) -> Trial:
     rest = np.where(kept < 1, (1 - kept) / max(k - 1, 1), 1.0)
     spend = np.where(kept < 1, np.log(np.maximum(kept, 1e-300) / np.maximum(rest, 1e-300)), 0.0)
     moved = OFF * np.maximum(spend, FROM) * kept * (1 - kept)
-    each = people_needed(float((kept * (1 - kept)).mean()), float(moved.mean()) * 0.9, 1.0, 1) // k + 1
+    each = people_needed(float((kept * (1 - kept)).mean()), float(moved.mean()) * 0.9, 1.0) // k + 1
     each = max(64, min(each, cells // (k * k)))
     support = np.stack([count((value,), each) for value in range(k)])
     n = each * k
@@ -136,7 +136,7 @@ def _sampled(
     _, variance = _supported(sized[1], held, length)
     # A report of one value supports one of those held or none.
     largest = 1.0 if not at.own_pair else float(held)
-    people = people_needed(variance, moves, largest, 1)
+    people = people_needed(variance, moves, largest)
     n = int(max(256, min(people, cells // max(protocol.domain_size, 16 * len(row)))))
     counts = _count(plan, sheet, stream, adapted, row, n)
     mean, variance = _supported(at, held, length)

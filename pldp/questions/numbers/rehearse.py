@@ -106,7 +106,7 @@ def _reports_needed(mechanism: Any, epsilon: float) -> int:
         )
     ]
     return min(
-        people_needed(max(second - mean**2, 0.0), min(abs(below - mean), abs(above - mean)), largest, 1)
+        people_needed(max(second - mean**2, 0.0), min(abs(below - mean), abs(above - mean)), largest)
         for mean, second, below, above, largest in sums
     )
 
@@ -117,7 +117,7 @@ def _buckets_needed(mechanism: Any, epsilon: float) -> int:
         mechanism.window * window_chances(mechanism.bits, mechanism.window, epsilon * factor)[0]
         for factor in (1 - OFF, 1, 1 + OFF)
     )
-    return int(1.5 * people_needed(at * (1 - at), shifted([low, at, high]), 1.0, 1))
+    return int(1.5 * people_needed(at * (1 - at), shifted([low, at, high]), 1.0))
 
 
 def _hear(plan: Numbers, level: int, counts: NumberCounts, x: float, heard: dict[Any, _Heard]) -> None:
