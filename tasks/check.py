@@ -62,7 +62,8 @@ def _check_reports(file: SpecFile, findings: Checked) -> None:
                 f"{float(share):.3g} of what clients sent would be set aside, more than the share source.max_left_out "
                 f"allows ({float(most):g}): the gate set_aside would refuse the release"
             )
-            findings.gates.append(Problem.at(rule, file=file.source))
+            remedy = "Take these files away or have them sent again; raise source.max_left_out only if you know why."
+            findings.gates.append(Problem.at(rule, file=file.source, remedy=remedy))
 
 
 def check_holdings(held: Holdings, findings: Checked) -> None:

@@ -89,10 +89,17 @@ class _Look:
     files: Counter[str] = field(default_factory=Counter)
     reports: Counter[str] = field(default_factory=Counter)
     seen: dict[bytes, float] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)
 
-    def leave(self, reason: Reason, files: int, reports: int) -> None:
+    def leave(self, reason: Reason, files: int, reports: int, box: Inbox | None) -> None:
+        """Names of files are whoever's who sent them: the folder, which the plan names, says enough."""
         self.files[reason] += files
         self.reports[reason] += reports
+        if box is not None:
+            columns = ", ".join(f"{name} {kind}" for name, kind in box.shape.items())
+            self.first.setdefault(
+                reason, box.sheet.path + (f": {columns}; by its room" if reason is Reason.SHAPE else "")
+            )
 
     def at(self, one: Delivery, box: Inbox) -> tuple[int, NDArray[np.int64]]:
         """Usable rows of a file and their weights; those that are not are counted."""
@@ -117,7 +124,7 @@ class _Look:
             raise _Unusable(Reason.REPEATED, taken)
         self.seen.setdefault(key, chance)
         if unusable:
-            self.leave(Reason.IMPOSSIBLE, 0, unusable)
+            self.leave(Reason.IMPOSSIBLE, 0, unusable, box)
         return taken, weights
 
 
@@ -144,13 +151,17 @@ def read_sent(folder: Path, plan: Plan, collected: Manifest | None = None) -> Se
                 raise _Unusable(Reason.PLACE)
             taken, weight = look.at(one, boxes[number])
         except _Unusable as why:
-            room = one.size // (8 if number is None else boxes[number].row_bytes)
-            look.leave(why.reason, 1, max(1, room if why.rows is None else why.rows))
+            box = None if number is None else boxes[number]
+            room = one.size // (8 if box is None else box.row_bytes)
+            look.leave(why.reason, 1, max(1, room if why.rows is None else why.rows), box)
             continue
         files[number].append(one)
         sizes[number] += taken
         weights[number] = _added(weights[number], weight)
-    set_aside = tuple(SetAside(reason, look.files[reason], n) for reason, n in sorted(look.reports.items()))
+    set_aside = tuple(
+        SetAside(reason, look.files[reason], n, look.first.get(reason, ""))
+        for reason, n in sorted(look.reports.items())
+    )
     people = 0
     if collected is not None:
         set_aside, people = (*set_aside, *collected.set_aside(sum(sizes))), collected.people

@@ -19,11 +19,18 @@ class SetAside:
     reason: str
     files: int
     reports: int
+    first: str = field(default="", compare=False)
+    """The folder of the plan where the first of it lay, and where columns are wrong which ones belong there."""
 
     @property
     def sentence(self) -> str:
-        among = f", {self.files:,} whole files among them" if self.files else ""
-        return f"set aside: {self.reports:,} reports{among}: {self.reason}"
+        among = f", {_counted(self.files, 'whole file')} among them" if self.files else ""
+        where = f" (first in {self.first})" if self.first else ""
+        return f"set aside: {_counted(self.reports, 'report')}{among}: {self.reason}{where}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def share_of(set_aside: Iterable[SetAside], taken: int) -> Fraction:

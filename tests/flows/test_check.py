@@ -197,9 +197,9 @@ def test_reports_of_clients_are_looked_at(tmp_path: Path, pldp: Pldp) -> None:
     pq.write_table(pa.table({"report": pa.array([7], pa.uint8())}), folder / "2.parquet")
     done = pldp("check", spec)
     assert done.code == 2
-    assert "set aside: 1 reports: no report that the plan's channel can make" in done.out
+    assert "set aside: 1 report: no report that the plan's channel can make" in done.out
     assert "0.5 of what clients sent would be set aside, more than the share source.max_left_out allows" in done.err
-    assert "the gate set_aside would refuse the release. Nothing was run." in done.err
+    assert "the gate set_aside would refuse the release. Take these files away" in done.err
     people.write_spec(
         tmp_path,
         source={"reports": "sent", "max_left_out": 0.5},
@@ -208,7 +208,7 @@ def test_reports_of_clients_are_looked_at(tmp_path: Path, pldp: Pldp) -> None:
     )
     done = pldp("check", spec)
     assert done.code == 0, done.err
-    assert "set aside: 1 reports" in done.out
+    assert "set aside: 1 report" in done.out
 
 
 def test_a_plan_of_aggregates_writes_the_share_of_everybody_in_full(tmp_path: Path, pldp: Pldp) -> None:

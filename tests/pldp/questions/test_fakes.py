@@ -198,3 +198,18 @@ def test_item_bits_have_a_weight_that_no_row_explains(tmp_path: Path) -> None:
         fakes: dict[str, Columns] = {"items/level=high": {"report": np.full(FEW, bits, np.uint16)}}
         found = {one.finding for one in question.doubts(evidence_of(question, joined(honest, fakes), N), 1e-4)}
         assert "weights of reports" in found
+
+
+def test_what_is_set_aside_says_how_many_and_where(tmp_path: Path) -> None:
+    """By the folder that the plan names, never by a name that a sender chose."""
+    file = planned(tmp_path)
+    question = question_of(file, "histograms")
+    sent = honest_reports(question, honest_rows(question, N, np.random.default_rng(8)), Keystream.seeded(8, "aside"))
+    write(tmp_path / "sent", sent, "good")
+    renamed = {"attribute=oue/level=low": {"answer": sent["attribute=oue/level=low"]["report"][:30]}}
+    write(tmp_path / "sent", renamed, "alice")
+    taken = read_sent(tmp_path / "sent", file.plan.model_copy(update={"questions": (question,)}), None)
+    (said,) = [one.sentence for one in taken.set_aside]
+    assert "1 whole file among them: no whole Parquet file with exactly the columns" in said
+    assert said.endswith("(first in attribute=oue/level=low: report uint16; by its room)")
+    assert "alice" not in said
