@@ -57,4 +57,4 @@ def test_few_people_of_every_client(
     if not request.config.getoption("--slow"):
         pytest.skip("takes minutes: --slow")
     monkeypatch.setattr("bench.common.RESULTS", tmp_path)
-    assert main(["--people", "2000", "200", "3", "20000"])
+    assert main(["--people", "2000", "200", "20", "20000"])
