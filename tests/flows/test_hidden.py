@@ -102,7 +102,7 @@ def test_an_evaluation_shows_what_hiding_costs(tmp_path: Path) -> None:
     done = evaluate(world(tmp_path, make_people(3000), levels=HIDDEN), tmp_path / "home", repeat=60, seed=1)
     job = done.tables["methods"].filter(attribute="job")
     errors = dict(zip(job["method"], job["rmse"], strict=True))
-    assert set(errors) == {"auem", "oc+, levels public", "uniform, strictest", "uniform, weakest", "em"}
+    assert set(errors) == {"auem", "sum", "oc+, levels public", "uniform, strictest", "uniform, weakest", "em"}
     assert errors["uniform, weakest"] < errors["oc+, levels public"] < errors["auem"] < errors["uniform, strictest"]
     assert all(verdict.passed for verdict in done.verdicts)
 
