@@ -70,15 +70,17 @@ def filled(people: Floats, frequency: Floats, gamma: float, *, last: bool = Fals
 
 
 def tilts(weights: Floats, n: Counts, noise: Noise, share: Floats, gamma: float) -> list[Floats]:
-    """The tilts that bias upwards and downwards and the noisiest one; none at Γ = 1."""
+    """The tilts that bias upwards and downwards, the noisiest and the quietest one; none at Γ = 1."""
     shares = n / n.sum()
     relative = weights / shares[:, None]
     if gamma == 1:
         return [np.ones_like(weights)]
     loudest = relative**2 * (noise.held - noise.other)[:, None]
-    # Equal weights have no bias to tilt for: theirs is the noisiest tilt alone.
+    # Equal weights have no bias to tilt for. But where few reports decide, the quietest tilt may have its steps beyond
+    # a reach that just holds those of the noisiest.
     uneven = np.ptp(relative, axis=0) > 1e-9
-    directions = [np.where(uneven, side * relative, loudest) for side in (1, -1) if uneven.any()] + [loudest]
+    directions = [np.where(uneven, side * relative, side * loudest) for side in (1, -1)]
+    directions += [loudest] if uneven.any() else []
     return [worst_tilt(direction, shares, share, gamma) for direction in directions]
 
 

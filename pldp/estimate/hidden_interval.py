@@ -55,7 +55,8 @@ def fieller_interval(
         implied = np.clip(low + f * possible, 0, 1)
         within = 0 * f if population else f * (1 - f) * sure**2
         variance = np.maximum(squares, implied * (1 - implied)) - within
-        return seen - low - f * gap, np.sqrt(np.maximum(variance, 1e-300) / n)
+        # Counts are whole numbers: half of one more, which the normal law does not see where they are few.
+        return seen - low - f * gap, np.sqrt(np.maximum(variance, 1e-300) / n) + 0.5 / (z * n)
 
     blind = gap <= z * np.sqrt(spread)
     ends = _accepted(test, seen.shape, possible, z)
@@ -144,8 +145,7 @@ def calibrated_interval(
         noise = np.max([calibrated_noise(f, level, u + (w - 1) * level, v, size, u, w) for v in ends], axis=0)
         if population:
             noise = noise + f * (1 - f) * gap**2
-        # Counts are whole numbers: half of one more, which the normal law does not see where they are few.
-        return away, np.sqrt(noise / n) + 0.5 / (z * n)
+        return away, np.sqrt(noise / n) + 0.5 / (z * n)  # half a count more, as above
 
     return _accepted(test, support.shape, np.abs(gap) + 2 * unsure, z)
 

@@ -202,6 +202,17 @@ def test_no_test_and_no_worst_interval_is_longer_than_that_of_sum(
     assert np.all(ours.high - ours.low + 1 / n <= 1.02 * (others.high - others.low + 1 / n))
 
 
+def test_the_quietest_choice_is_held_too_where_few_reports_decide(seed: int) -> None:
+    """900 of 1,000 people, ε = 20, Γ = 2, holders at the clearest levels: tests for the noisiest choice alone held
+    93.1 %, the steps of this one lying elsewhere."""
+    sizes, protocols = three_levels(7, 20, 1000)
+    share = np.array([0.9])
+    tilt = worst_tilt(-Noise.of(protocols).at(share), sizes / 1000, share, 2.0)[:, 0]
+    levels, truth = one_cell(900, sizes, protocols, REPEATS, np.random.default_rng(seed), tilt)
+    for method in ("sum", "guarded"):
+        assert _rate(levels, truth, hypothesis_table(method, sizes, protocols, Cover(2.0))) > LOWEST
+
+
 def test_where_steps_allow_it_guarded_stays_shorter() -> None:
     """What the exact law forbids in the middle is no reason to give up what it allows for values held by few."""
     sizes, protocols = three_levels(7, 20, 1000)
