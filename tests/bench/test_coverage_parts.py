@@ -21,7 +21,7 @@ from bench.coverage import main, measure, protocols_of
 from bench.coverage_hidden import Hidden, draw_one, fits
 from bench.coverage_hidden import grid as hidden_grid
 from bench.coverage_page import BEGIN, END, write
-from bench.coverage_parts import Clock, available, counted, run, second_stage
+from bench.coverage_parts import Clock, again_file, available, counted, run, second_stage
 from bench.coverage_report import AGAIN, LOWEST, REPEATS, Row, Setting, report, row
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, PureProtocol
@@ -172,6 +172,10 @@ def test_the_lowest_that_can_are_drawn_again_once() -> None:
     n_asked = len(asked)
     assert second_stage(rows, module, again, Clock(-1.0)) == found
     assert len(asked) == n_asked
+    again_file().unlink()
+    late = Clock(-1.0)
+    assert second_stage(rows, module, again, late) == []
+    assert late.left == LOWEST
 
 
 def test_a_release_in_memory_has_every_class(monkeypatch: pytest.MonkeyPatch) -> None:
