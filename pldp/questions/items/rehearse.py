@@ -66,11 +66,12 @@ def _bits(name: str, channel: Bits, count: Count, cells: int) -> Trial:
     zero, one = (np.array([each / SCALE for each in keep]) for keep in (channel.keep_zero, channel.keep_one))
     spend = np.array([_finite_log_odds(a, b) for a, b in zip(channel.keep_zero, channel.keep_one, strict=True)])
     variance: Floats = one * (1 - one) + zero * (1 - zero)
-    moves = OFF / 2 * spend * variance  # of both chances together, at the smaller ε of the two
+    # Of both chances together, half of what a bit spends each.
+    moves = _moved(one, spend / 2) + _moved(zero, spend / 2)
     shown = np.maximum(spend, FROM)
     kept = 1 / (1 + np.exp(-shown / 2))
     needed = [
-        people_needed(2 * p * (1 - p), 2 * OFF * e / 2 * p * (1 - p), 1.0) for p, e in zip(kept, shown, strict=True)
+        people_needed(2 * p * (1 - p), 2 * moved, 1.0) for p, moved in zip(kept, _moved(kept, shown / 2), strict=True)
     ]
     n = int(min(max(needed), max(cells // (2 * zero.size), 256)))
     everything, nothing = count(range(zero.size), n), count((), n)
@@ -86,6 +87,13 @@ def _bits(name: str, channel: Bits, count: Count, cells: int) -> Trial:
     )
 
 
+def _moved(chance: Floats, spend: Floats) -> Floats:
+    """How far a chance moves whose log odds change by a tenth of what it spends, up or down, the nearer of both."""
+    rest = (1 - chance) / np.maximum(chance, 1e-300)
+    above, below = (1 / (1 + rest * np.exp(sign * OFF * spend)) for sign in (-1, 1))
+    return np.asarray(np.minimum(above - chance, chance - below))
+
+
 def _finite_log_odds(zero: int, one: int) -> float:
     """ε of a bit: the sum of the log odds of both values, which is twice that of a symmetric one halved; open: 0."""
     if SCALE in (zero, one):
@@ -94,13 +102,13 @@ def _finite_log_odds(zero: int, one: int) -> float:
 
 
 def _values(name: str, channel: OneValue, count: Count, cells: int) -> Trial:
-    """People of one value each, value by value; kept values tell ε, as p(1 − p) dε."""
+    """People of one value each, value by value; kept values tell ε, whose log odds grow as it does."""
     matrix = value_matrix(channel)
     k = len(matrix)
     kept = np.diag(matrix).copy()
     rest = np.where(kept < 1, (1 - kept) / max(k - 1, 1), 1.0)
     spend = np.where(kept < 1, np.log(np.maximum(kept, 1e-300) / np.maximum(rest, 1e-300)), 0.0)
-    moved = OFF * np.maximum(spend, FROM) * kept * (1 - kept)
+    moved = np.where(kept < 1, _moved(kept, np.maximum(spend, FROM)), 0.0)
     each = people_needed(float((kept * (1 - kept)).mean()), float(moved.mean()) * 0.9, 1.0) // k + 1
     each = max(64, min(each, cells // (k * k)))
     support = np.stack([count((value,), each) for value in range(k)])
