@@ -118,7 +118,8 @@ def refuse_dealing(file: SpecFile, dependence: float | None, *, keep_levels: boo
     if dependence is None:
         return
     if not 1 <= dependence < math.inf:
-        raise RequestError(f"--dependence must be a number of at least 1 (got {dependence:g})", Happened.NOTHING_RUN)
+        rule, stated = "must be a number of at least 1", f"{dependence:g}"
+        raise RequestError(rule, Happened.NOTHING_RUN, field="--dependence", value=stated)
     if keep_levels:
         rule = "--dependence deals people's levels anew and --keep-levels keeps them: give one of both"
         raise RequestError(rule, Happened.NOTHING_RUN)

@@ -105,7 +105,7 @@ def _combine(run: Run, ingested: Ingested, tallies: Mapping[str, Any], reference
     """Every question by every method that it names, each in a task of the method's own."""
     plan = run.answered
     results: list[Any] = []
-    steps = sum(len(question.methods) for question in plan.questions)
+    done, steps = 0, sum(len(question.methods) for question in plan.questions)
     report("estimate", 0, steps)
     for number, question in enumerate(plan.questions):
         estimates = {}
@@ -117,7 +117,8 @@ def _combine(run: Run, ingested: Ingested, tallies: Mapping[str, Any], reference
             else:
                 task = combine.named(TASKS.get(method, method))
                 estimates[method] = task(run, number, method, tallies, ingested.partitions, reference)
-            report("estimate", len(results) + len(estimates), steps)
+            done += 1
+            report("estimate", done, steps)
         results.append(guarded(question.conclude)(tallies, estimates))
     return tuple(results)
 

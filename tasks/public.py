@@ -60,10 +60,12 @@ def read_reference(path: Path) -> dict[tuple[str, str], float]:
     try:
         with path.open(encoding="utf-8", newline="") as handle:
             return {(row["attribute"], row["value"]): float(row["frequency"]) for row in csv.DictReader(handle)}
-    except (OSError, KeyError, ValueError, TypeError, csv.Error):  # a short row has None for a number
-        pass
+    except OSError as error:
+        rule = f"cannot be read ({error.strerror})"
+    except (KeyError, ValueError, TypeError, csv.Error):  # a short row has None for a number
+        rule = "must be a CSV with columns attribute, value, frequency"
     raise SpecError(
-        "must be a CSV with columns attribute, value, frequency",
+        rule,
         Outcome.NOTHING_RUN,
         file=path,
         field="combination.reference.path",

@@ -97,9 +97,8 @@ class _Look:
         self.reports[reason] += reports
         if box is not None:
             columns = ", ".join(f"{name} {kind}" for name, kind in box.shape.items())
-            self.first.setdefault(
-                reason, box.sheet.path + (f": {columns}; by its room" if reason is Reason.SHAPE else "")
-            )
+            shape = f": {columns}; by its room" if reason is Reason.SHAPE else ""
+            self.first.setdefault(reason, box.sheet.path + shape)
 
     def at(self, one: Delivery, box: Inbox) -> tuple[int, NDArray[np.int64]]:
         """Usable rows of a file and their weights; those that are not are counted."""
@@ -240,8 +239,7 @@ def _batches(one: Delivery, box: Inbox) -> Iterator[tuple[Columns, int]]:
 
 def batches(one: Delivery, box: Inbox) -> Iterator[Columns]:
     """The usable rows of a file that was looked at before."""
-    for columns, _ in _batches(one, box):
-        yield columns
+    return (columns for columns, _ in _batches(one, box))
 
 
 def height(columns: Columns) -> int:

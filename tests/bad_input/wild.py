@@ -169,7 +169,7 @@ def check_spec(path: Path) -> str:
         outcome = "read"
     except SpecError as error:
         # A public file that the spec names is at fault itself.
-        named, found, _ = str(error).partition(": combination.reference.path must be a CSV")
+        named, found, _ = str(error).partition(": combination.reference.path ")
         check_message(str(error), Path(named) if found else path, "Nothing was run.")
         outcome = "refused"
     assert time.monotonic() - start < PATIENCE, "took too long"

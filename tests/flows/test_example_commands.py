@@ -157,7 +157,7 @@ COMMANDS = {
     ),
     "evaluate": Command(
         lambda example, folder: (
-            *of_source("evaluate", "--repeat", 2, "--seed", 1)(example, folder),
+            *of_source("evaluate", "--repeat", 2, "--seed", 2)(example, folder),
             *("--home", folder / "home"),
         ),
         "never published",

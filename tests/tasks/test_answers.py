@@ -441,7 +441,9 @@ REFERENCE: list[tuple[str, Answer]] = [
 
 
 def blocks(path: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL)
+    """A document's programs in a language, but those that say why they are not run."""
+    text = re.sub(r"^<!-- not run: [^\n]*-->\n```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 DOCUMENTS = {ROOT / "docs" / "analyst.md": ANALYST, ROOT / "docs" / "tables.md": REFERENCE}

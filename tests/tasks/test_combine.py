@@ -143,7 +143,7 @@ def test_a_public_reference_that_does_not_fit(content: str, said: str, tmp_path:
 def test_a_public_reference_that_is_not_there(tmp_path: Path) -> None:
     spec = public(tmp_path, complete())
     (tmp_path / "known.csv").unlink()
-    with pytest.raises(SpecError, match=r"combination\.reference\.path must be a CSV"):
+    with pytest.raises(SpecError, match=r"combination\.reference\.path cannot be read"):
         opened(spec, tmp_path / "home")
 
 
