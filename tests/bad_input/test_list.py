@@ -619,7 +619,9 @@ def refuses_reference(content: bytes, folder: Path) -> None:
     with pytest.raises(SpecError, match=r"combination\.reference\.path") as caught:
         refused()
     said = str(caught.value)
-    check_message(said, folder / "known.csv" if "must be a CSV" in said or "cannot be read" in said else spec, "Nothing was run.")
+    check_message(
+        said, folder / "known.csv" if "must be a CSV" in said or "cannot be read" in said else spec, "Nothing was run."
+    )
 
 
 @pytest.mark.parametrize("rows", [b"job,a,0.5\n", b"job,a,0.5\njob,b,nan\n", b"jobs,a,1\njobs,b,0\n"])
