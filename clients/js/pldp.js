@@ -85,12 +85,14 @@ function bucketOf(residue, buckets) {
  * that a report points to the own value and to a given other one. */
 const PROTOCOLS = {
   krr: {
+    takes: ["domain_size", "redraw"],
     draw: (p, value, dice) => (dice.coin(p.redraw) ? dice.below(p.domain_size) : value),
     bits: (p) => (p.domain_size <= 256n ? 8 : 16),
     other: (p) => ratio(p.redraw, SCALE * p.domain_size),
     own: (p) => plus(ratio(SCALE - p.redraw, SCALE), PROTOCOLS.krr.other(p)),
   },
   brr: {
+    takes: ["domain_size", "keep"],
     draw(p, value, dice) {
       let report = 0n;
       for (let j = 0n; j < p.domain_size; j++) report |= bit(dice.coin(SCALE - p.keep), j);
@@ -101,6 +103,7 @@ const PROTOCOLS = {
     own: (p) => ratio(p.keep, SCALE),
   },
   oue: {
+    takes: ["domain_size", "flip"],
     draw(p, value, dice) {
       let report = 0n;
       for (let j = 0n; j < p.domain_size; j++) report |= bit(dice.coin(j === value ? HALF : p.flip), j);
@@ -111,6 +114,7 @@ const PROTOCOLS = {
     own: () => ratio(1n, 2n),
   },
   subset: {
+    takes: ["domain_size", "size", "include"],
     draw(p, value, dice) {
       if (p.domain_size === 1n) return 1n;
       const own = dice.coin(p.include);
@@ -125,6 +129,7 @@ const PROTOCOLS = {
     own: (p) => ratio(p.include, SCALE),
   },
   olh: {
+    takes: ["domain_size", "buckets", "redraw"],
     draw(p, value, dice) {
       const [c, d, e] = [dice.below(PRIME), dice.below(PRIME), dice.below(PRIME)];
       let bucket = bucketOf((c + d * value + e * ((value * (value - 1n)) / 2n)) % PRIME, p.buckets);
@@ -194,17 +199,18 @@ function laplaceDraw(p, code, dice) {
 
 /** Of numbers: a code from 0 to 2^31 in, one whole number out. `blind` is the share of reports that do not look at it. */
 const MECHANISMS = {
-  pm: { draw: windowDraw, blind: windowBlind },
-  sw: { draw: windowDraw, blind: windowBlind },
-  duchi: { draw: duchiDraw, blind: (p) => ratio(2n * (SCALE - p.keep), SCALE) },
+  pm: { takes: ["bits", "window", "weight"], draw: windowDraw, blind: windowBlind },
+  sw: { takes: ["bits", "window", "weight"], draw: windowDraw, blind: windowBlind },
+  duchi: { takes: ["keep"], draw: duchiDraw, blind: (p) => ratio(2n * (SCALE - p.keep), SCALE) },
   hm: {
+    takes: ["bits", "window", "weight", "keep", "mix"],
     draw(p, code, dice) {
       return p.mix && dice.coin(p.mix) ? 2n + windowDraw(p, code, dice) : duchiDraw(p, code, dice);
     },
     blind: (p) =>
       plus(times(ratio(p.mix, SCALE), windowBlind(p)), times(ratio(SCALE - p.mix, SCALE), MECHANISMS.duchi.blind(p))),
   },
-  laplace: { draw: laplaceDraw, blind: null },
+  laplace: { takes: ["bits", "length"], draw: laplaceDraw, blind: null },
 };
 
 function windowBlind(p) {
@@ -248,6 +254,9 @@ function requireRational(written) {
 /** A mechanism with its whole numbers, from its part of the plan, in which they are decimal strings. */
 function parameters(known, { mechanism, ...written }) {
   if (!Object.hasOwn(known, mechanism)) throw new Refused("the plan names a mechanism that this client does not know");
+  const { takes } = known[mechanism];
+  // A number that is missing would be no chance at all: no word lies below it.
+  if (Object.keys(written).sort().join() !== [...takes].sort().join()) throw new Error("other numbers than it takes");
   const numbers = Object.fromEntries(Object.entries(written).map(([name, number]) => [name, whole(number, ...(BOUNDS[name] ?? []))]));
   return { mechanism, ...numbers };
 }
@@ -255,9 +264,20 @@ function parameters(known, { mechanism, ...written }) {
 const words = (report, bits) =>
   Array.from({ length: Math.ceil(bits / 64) }, (_, i) => (report >> (64n * BigInt(i))) & WORD_MASK);
 
+/** A report on a value (a BigInt); one beyond the domain would be sent as it is, and is refused. */
+function protocolDraw(protocol, value, dice) {
+  if (value < 0n || value >= protocol.domain_size) throw new Error("the value lies beyond the channel's domain");
+  return PROTOCOLS[protocol.mechanism].draw(protocol, value, dice);
+}
+
 function protocolRow(protocol, value, dice) {
-  const { draw, bits } = PROTOCOLS[protocol.mechanism];
-  return words(draw(protocol, BigInt(value), dice), bits(protocol));
+  return words(protocolDraw(protocol, BigInt(value), dice), PROTOCOLS[protocol.mechanism].bits(protocol));
+}
+
+/** Whether a protocol is made for so many values; subsets of none or of all would tell the own value by themselves. */
+function covers({ mechanism, domain_size, size }, nValues) {
+  const proper = mechanism !== "subset" || nValues === 1 || (size > 0n && size < domain_size);
+  return proper && domain_size === BigInt(nValues);
 }
 
 /** Spare units of each sampled number: all of them together, so that the budget is spent and no more. */
@@ -276,10 +296,12 @@ function deal(channel, importance) {
   return dealt;
 }
 
-/** Of every kind of channel: how it is read from the plan, and the rows of whole numbers that it draws. */
+/** Of every kind of channel: how it is read from the plan, whether it is made for what the question asks, and the rows
+ * of whole numbers that it draws. */
 const CHANNELS = {
   histogram: {
     read: (part) => ({ protocol: parameters(PROTOCOLS, part) }),
+    fits: ({ protocol }, { attributes }) => covers(protocol, attributes.reduce((product, one) => product * one.values.length, 1)),
     rows: (channel, value, dice) => [protocolRow(channel.protocol, value, dice)],
   },
   numbers: {
@@ -292,6 +314,11 @@ const CHANNELS = {
         channels: one.channels.map((each) => parameters(MECHANISMS, each)),
       })),
     }),
+    fits({ classes }, { attributes, asked, important }) {
+      const known = asked.every((name) => attributes.some((one) => one.name === name));
+      const stated = important === null || important.length === asked.length;
+      return known && stated && classes.every((one) => one.channels.length === asked.length);
+    },
     rows(channel, { codes, importance }, dice) {
       const asked = dice.choose(codes.length, channel.sampled);
       const dealt = deal(channel, asked.map((number) => importance[number]));
@@ -305,7 +332,10 @@ const CHANNELS = {
   },
   bits: {
     read: (part) => ({ keepZero: wholes(part.keep_zero), keepOne: wholes(part.keep_one) }),
+    fits: ({ keepZero, keepOne }, { attributes: [{ values }] }) =>
+      keepZero.length === values.length && keepOne.length === values.length,
     rows(channel, held, dice) {
+      if (held.some((item) => item >= channel.keepZero.length)) throw new Error("an item lies beyond the channel's items");
       let report = 0n;
       channel.keepZero.forEach((zero, item) => {
         report |= bit(held.includes(item) ? dice.coin(channel.keepOne[item]) : !dice.coin(zero), item);
@@ -320,7 +350,10 @@ const CHANNELS = {
       if (total < 1n || total > SCALE) throw new Error("masses must sum to 1 to 2^64");
       return { redraw: wholes(part.redraw), mass };
     },
+    fits: ({ redraw, mass }, { attributes: [{ kind, values }] }) =>
+      kind === "value" && redraw.length === values.length && mass.length === values.length,
     rows(channel, [value], dice) {
+      if (value >= channel.redraw.length) throw new Error("the value lies beyond the channel's domain");
       if (!dice.coin(channel.redraw[value])) return [[BigInt(value)]];
       let landed = dice.below(channel.mass.reduce((sum, mass) => sum + mass));
       return [[BigInt(channel.mass.findIndex((mass) => (landed -= mass) < 0n))]];
@@ -333,6 +366,10 @@ const CHANNELS = {
       protocol: parameters(PROTOCOLS, part.protocol),
       candidates: question.candidates,
     }),
+    fits({ nValues, length, protocol, candidates }, { attributes: [{ values }] }) {
+      const places = candidates ? nValues >= candidates.length : nValues === values.length;
+      return places && covers(protocol, nValues + length);
+    },
     rows(channel, held, dice) {
       let places = held;
       if (channel.candidates) {
@@ -351,6 +388,7 @@ const CHANNELS = {
       const chosen = part.laws.map((row) => row.map((i) => laws[Number(whole(i, 0n, last))]));
       return { profile: whole(part.profile), laws: chosen };
     },
+    fits: ({ laws }, { attributes }) => laws.every((one) => one.length === attributes.length),
     rows: (channel, totals, dice) =>
       channel.laws.map((laws) => [
         channel.profile,
@@ -362,6 +400,37 @@ const CHANNELS = {
 function readChannel(part, question) {
   const kind = Object.hasOwn(CHANNELS, part.mechanism) && part.mechanism !== "histogram" ? part.mechanism : "histogram";
   return { kind, ...CHANNELS[kind].read(part, question) };
+}
+
+/** By kind of question: the kinds of attributes that it asks for, and the channels that take their codes. */
+const ANSWERS = {
+  histogram: [["value", "bins"], ["histogram"]],
+  numbers: [["number"], ["numbers"]],
+  items: [["items", "value"], ["bits", "value", "sampled"]],
+  totals: [["total"], ["totals"]],
+};
+
+/** Throws where a channel is made for other answers than the question's attributes allow: it would send the others as
+ * they are, while its odds look harmless. */
+function requireFitting(question) {
+  const insist = (holds, otherwise) => {
+    if (!holds) throw new Error(`the plan has ${otherwise}`);
+  };
+  const { kind, attributes, levels } = question;
+  const [kinds, channels] = ANSWERS[kind];
+  const choices = [...question.choices.values()];
+  insist(attributes.every((one) => kinds.includes(one.kind)), "attributes that this kind does not ask for");
+  insist(attributes.every((one) => one.kind !== "bins" || one.edges.length === one.values.length + 1), "bins");
+  insist(kind !== "items" || attributes.length === 1, "items of several attributes");
+  for (const { channel } of choices) {
+    insist(channels.includes(channel.kind), "a channel of another kind of question");
+    insist(CHANNELS[channel.kind].fits(channel, question), "a channel for other values");
+  }
+  if (levels === null) return;
+  // Else the report's form, or where it is sent, would tell the level. The domain is the same for all by now.
+  const forms = new Set(choices.map(({ channel, boxes }) => JSON.stringify([channel.protocol?.mechanism, boxes])));
+  insist(kind === "histogram" && forms.size === 1, "levels that are not hidden");
+  insist(levels.mechanism === "krr" && levels.domain_size === BigInt(choices.length), "a report about other levels");
 }
 
 // ------------------------------------------------------------------------------------------------------------- plan
@@ -426,7 +495,7 @@ function readQuestion(part, attributes) {
   if (asked.some((one) => !one)) throw new Error("an attribute is missing");
   [...choices.values()].forEach((choice) => requireRational(choice.epsilon));
   asked.forEach((one) => one.grid === undefined || requireRational(one.grid));
-  return {
+  const question = {
     name: part.name,
     kind: part.kind,
     attributes: asked,
@@ -439,6 +508,8 @@ function readQuestion(part, attributes) {
     phase: part.phase ?? 0,
     cap: part.cap ?? null,
   };
+  requireFitting(question);
+  return question;
 }
 
 /** A rational from 3, "0.5" or "1/3". */
@@ -646,7 +717,7 @@ export class Person {
       if (question.group !== null) {
         if (!levels.has(question.group)) {
           const code = BigInt([...question.choices.keys()].indexOf(chosen.name));
-          levels.set(question.group, [chosen.name, PROTOCOLS.krr.draw(question.levels, code, this.dice)]);
+          levels.set(question.group, [chosen.name, protocolDraw(question.levels, code, this.dice)]);
         }
         const [level, report] = levels.get(question.group);
         if (level !== chosen.name) {

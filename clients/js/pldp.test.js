@@ -159,10 +159,20 @@ test("what is no answer is refused before anything is drawn", async () => {
 });
 
 for (const { why, case: name, at, with: put } of JSON.parse(readFileSync(new URL("../bombs.json", import.meta.url), "utf8"))) {
-  test(`refused, as it would wear a client out: ${why}`, async () => {
+  test(`refused, whoever signed it: ${why}`, async () => {
     const document = JSON.parse(vectors.cases.find((one) => one.name === name).plan);
     at.slice(0, -1).reduce((part, step) => part[step], document)[at.at(-1)] = put;
     await assert.rejects(parsePlan(bytes(JSON.stringify(document))), Refused);
+  });
+}
+
+for (const mechanism of ["krr", "brr", "oue", "subset", "olh"]) {
+  test(`no value beyond the domain is drawn for: ${mechanism}`, async () => {
+    const changed = await parsePlan(bytes(vectors.cases.find((one) => one.name === `histograms ${mechanism}`).plan));
+    changed.questions.get("meal").choices.get("high").channel.protocol.domain_size = 3n;
+    const answer = (meal) => new Person(changed, new MemoryStore()).answer({ meal }, "high");
+    await answer("pasta");
+    await assert.rejects(answer("nothing"), /beyond the channel's domain/);
   });
 }
 

@@ -28,6 +28,8 @@ class Bits(Channel):
 
     def rows(self, answer: Sequence[int], dice: Dice) -> list[Row]:
         held, report = set(answer), 0
+        if not held <= set(range(len(self.keep_zero))):
+            raise ValueError("an item lies beyond the channel's items")
         for item, (zero, one) in enumerate(zip(self.keep_zero, self.keep_one, strict=True)):
             said = dice.coin(one) if item in held else not dice.coin(zero)
             report |= said << item
@@ -51,6 +53,8 @@ class OneValue(Channel):
 
     def rows(self, answer: Sequence[int], dice: Dice) -> list[Row]:
         (value,) = answer
+        if not 0 <= value < len(self.redraw):
+            raise ValueError("the value lies beyond the channel's domain")
         if dice.coin(self.redraw[value]):
             ends = list(accumulate(self.mass))
             value = bisect_right(ends, dice.below(ends[-1]))

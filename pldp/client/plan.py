@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from pldp.client.ed25519 import verify
+from pldp.client.fitting import require_fitting
 from pldp.client.questions import Attribute, Question, Refused, read_attribute, read_question
 from pldp.client.written import LONGEST
 
@@ -83,6 +84,8 @@ def parse_plan(body: bytes, fingerprint: str = "") -> Plan:
             raise Refused("the plan is of a kind or version that this client does not know. Update the client")
         attributes = {one["name"]: read_attribute(one) for one in document["attributes"]}
         questions = {one["name"]: read_question(one, attributes) for one in document["questions"]}
+        for question in questions.values():
+            require_fitting(question)
         expires = datetime.strptime(document["expires"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         name, period = str(document["name"]), str(document["period"])
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError, RecursionError):

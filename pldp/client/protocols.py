@@ -22,8 +22,14 @@ class Protocol(ABC):
 
     domain_size: int
 
+    def draw(self, value: int, dice: Dice) -> int:
+        """A report on the value; ValueError for one beyond the domain, which would be sent as it is."""
+        if not 0 <= value < self.domain_size:
+            raise ValueError("the value lies beyond the channel's domain")
+        return self._draw(value, dice)
+
     @abstractmethod
-    def draw(self, value: int, dice: Dice) -> int: ...
+    def _draw(self, value: int, dice: Dice) -> int: ...
 
     @abstractmethod
     def possible(self, report: int) -> bool:
@@ -51,7 +57,7 @@ class KRR(Protocol):
 
     redraw: int
 
-    def draw(self, value: int, dice: Dice) -> int:
+    def _draw(self, value: int, dice: Dice) -> int:
         return dice.below(self.domain_size) if dice.coin(self.redraw) else value
 
     def possible(self, report: int) -> bool:
@@ -88,7 +94,7 @@ class BRR(Vector):
 
     keep: int
 
-    def draw(self, value: int, dice: Dice) -> int:
+    def _draw(self, value: int, dice: Dice) -> int:
         flips = sum(dice.coin(SCALE - self.keep) << j for j in range(self.domain_size))
         return flips ^ 1 << value
 
@@ -107,7 +113,7 @@ class OUE(Vector):
 
     flip: int
 
-    def draw(self, value: int, dice: Dice) -> int:
+    def _draw(self, value: int, dice: Dice) -> int:
         return sum(dice.coin(HALF if j == value else self.flip) << j for j in range(self.domain_size))
 
     @property
@@ -126,7 +132,7 @@ class Subset(Vector):
     size: int
     include: int
 
-    def draw(self, value: int, dice: Dice) -> int:
+    def _draw(self, value: int, dice: Dice) -> int:
         if self.domain_size == 1:
             return 1
         included = dice.coin(self.include)
@@ -153,7 +159,7 @@ class OLH(Protocol):
     buckets: int
     redraw: int
 
-    def draw(self, value: int, dice: Dice) -> int:
+    def _draw(self, value: int, dice: Dice) -> int:
         c, d, e = (dice.below(PRIME) for _ in range(3))
         bucket = self.bucket((c + d * value + e * (value * (value - 1) // 2)) % PRIME)
         if dice.coin(self.redraw):
