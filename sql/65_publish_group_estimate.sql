@@ -101,11 +101,12 @@ levels AS (
         greatest(CASE WHEN n_values = n_declared THEN member ELSE stranger END, 0) AS stranger
     FROM groups
 ),
--- Weights by precision are right where choices do not depend on values; else levels weigh by their people.
+-- Weights by precision are right where choices do not depend on values; else levels weigh by their people, which keeps
+-- any cap on weights too.
 applied AS (
     SELECT
         CASE
-            WHEN coalesce(any_value(dependence), '1') <> '1' THEN 'sum'
+            WHEN coalesce(any_value(dependence), '1') <> '1' OR any_value(level_weight_cap) IS NOT NULL THEN 'sum'
             WHEN any_value(method) IN ('sum', 'oc') THEN any_value(method)
             ELSE 'oc+'
         END AS method,

@@ -116,6 +116,6 @@ def cap_sentence(cap: float | None) -> str:
     if cap is None:
         return ""
     return (
-        f"no level weighs more than {cap:g} times its share of the people: whoever sends many reports at a weak level "
-        "reaches no further"
+        f"no level weighs more than {cap:g} times its share of the people, which bounds what many reports at a weak "
+        "level move"
     )

@@ -105,7 +105,10 @@ def auem(
         # Σ ρ d² is at least D² (Jensen), whatever noise does to ρ̂.
         between = between * np.maximum((raw * d**2).sum(axis=-1, keepdims=True) / gap**2, 1)
     variance = (squares / gap**2 - between) / n
-    return Estimate(frequency, np.sqrt(np.maximum(variance, np.finfo(np.float64).eps / n)))
+    # ρ̂ may lie outside the simplex where people are few, and their reports alike: no mix of levels has less noise than
+    # its clearest one alone, since Σ ρ d² is at least D².
+    least = np.min([one.noise_variance(inside) for one in protocols], axis=0) / n
+    return Estimate(frequency, np.sqrt(np.maximum(variance, least)))
 
 
 def hidden_sum(
@@ -125,8 +128,22 @@ def hidden_sum(
     steep, flat = ((part - report.q * part.sum()) / report.gap for part in (1 / d, q / d))
     frequency = (joint * steep[:, None] - tally[..., None] * flat[:, None]).sum(axis=-2) / n
     squares = joint * (steep**2 - 2 * steep * flat)[:, None] + tally[..., None] * (flat**2)[:, None]
-    variance = (squares.sum(axis=-2) / n - np.clip(frequency, 0, 1)) / n
-    return Estimate(frequency, np.sqrt(np.maximum(variance, np.finfo(np.float64).eps / n)))
+    inside = np.clip(frequency, 0, 1)
+    variance = squares.sum(axis=-2) / n - inside
+    # Few people may all have the same φ. Whatever their levels, they have the variance of the level that has least.
+    hit, miss = mean_squares(protocols, report)
+    holder, other = (part * hit + (1 - part) * miss for part in (q + d, q))
+    by_level = inside[..., None, :] * (holder - 1)[:, None] + (1 - inside[..., None, :]) * other[:, None]
+    return Estimate(frequency, np.sqrt(np.maximum(variance, by_level.min(axis=-2)) / n))
+
+
+def mean_squares(protocols: tuple[PureProtocol, ...], report: PureProtocol) -> tuple[Floats, Floats]:
+    """By level: the mean of `hidden_sum`'s φ² over level reports, of a report that supports the value or does not."""
+    q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("q", "gap"))
+    levels = len(protocols)
+    telling = np.full((levels, levels), report.q) + np.eye(levels) * report.gap  # (level, level that is told)
+    steep, flat = ((part - report.q * part.sum()) / report.gap for part in (1 / d, q / d))
+    return telling @ (steep - flat) ** 2, telling @ flat**2
 
 
 def self_calibrated(

@@ -15,7 +15,7 @@ import numpy as np
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.critical import accepted_reach
 from pldp.estimate.distributions import norm
-from pldp.estimate.hidden import calibrated_noise, hidden_sum, level_shares, own_bit, spread_of_levels
+from pldp.estimate.hidden import calibrated_noise, hidden_sum, level_shares, mean_squares, own_bit, spread_of_levels
 from pldp.estimate.score import Interval
 
 Test = Callable[[Floats], tuple[Floats, Floats]]
@@ -99,11 +99,8 @@ def sum_interval(
     """
     n = tally.sum(axis=-1)[..., None]
     combined = hidden_sum(joint, tally, protocols, report)
-    levels = len(protocols)
-    telling = np.full((levels, levels), report.q) + np.eye(levels) * report.gap  # (level, level that is told)
     p, q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("p", "q", "gap"))
-    steep, flat = ((part - report.q * part.sum()) / report.gap for part in (1 / d, q / d))
-    hit, miss = telling @ (steep - flat) ** 2, telling @ flat**2  # φ² of a report that supports the value, or does not
+    hit, miss = mean_squares(protocols, report)
     people = level_shares(tally, report).frequency
     holder, other = ((people * (part * hit + (1 - part) * miss)).sum(axis=-1)[..., None] for part in (p, q))
     step = np.sqrt(np.maximum((people * hit).sum(axis=-1)[..., None], 0)) / n

@@ -11,10 +11,13 @@ from functools import lru_cache
 
 from scipy.special import bdtr, bdtrc, bdtrik
 
-ALPHA = 2e-11
-"""The least probable tail that a count may have: what thousands of sums share of a release's false alarms."""
+ALPHA = 1e-13
+"""The least probable tail that a count may have: what three million sums, both sides of each, share of a release's
+false alarms (`REHEARSED`), so that no release refuses less than is reckoned with here."""
+LARGEST = (1 << 31) - 1
+"""Draws beyond which the library's binomial law is not defined."""
 CAUGHT = 0.99
-_NARROW, _WIDE = 7.0, 2.4
+_NARROW, _WIDE = 7.5, 2.4
 """Standard errors of that tail, and of a count that is on the right side of it 99 times in 100; a little more."""
 _STEPS = 12
 
@@ -47,16 +50,18 @@ def power(draws: int, chance: float, other: float) -> float:
 
 def draws_needed(chance: float, others: Sequence[float], most: int) -> int:
     """How many show that a chance is one of these others, 99 times in 100; `most` where no more may be drawn."""
-    needed = 256
+    needed, countable = 256, min(most, LARGEST)
     for other in others:
         shift = abs(other - chance)
         if shift <= 1e-12 * max(chance, 1 - chance):
             return most
         spread = _NARROW * math.sqrt(chance * (1 - chance)) + _WIDE * math.sqrt(other * (1 - other))
         draws = max((spread / shift) ** 2 / 2, needed)
-        while draws < most and power(int(draws), chance, other) < CAUGHT:
+        while draws < countable and power(int(draws), chance, other) < CAUGHT:
             draws *= 1.1
-        needed = max(needed, int(min(draws, most)))
+        if draws >= countable:
+            return most
+        needed = max(needed, int(draws))
     return needed
 
 
@@ -65,7 +70,7 @@ def deviation(draws: int, chance: Callable[[float], float], epsilon: float) -> f
 
     `chance` is that of a draw at an ε.
     """
-    now = chance(epsilon)
+    now, draws = chance(epsilon), min(draws, LARGEST)
 
     def seen(share: float) -> bool:
         return all(power(draws, now, chance(epsilon * factor)) >= CAUGHT for factor in (1 - share, 1 + share))

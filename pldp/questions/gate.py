@@ -16,6 +16,8 @@ FAMILY = 1e-5
 """The most probable all gates together are to refuse a correct release; half of it is the homogeneity test's."""
 REHEARSED = FAMILY / 16
 """Its part for the rehearsal of all channels together (pldp/proof)."""
+BESIDE = FAMILY / 8
+"""What the gates of a table of people and the rehearsal leave to another question of the same release."""
 TRUTH_ALPHA = 0.01
 """The chance that an evaluation's gate against the truth refuses what is correct."""
 

@@ -15,7 +15,7 @@ Ratio = Annotated[Fraction, BeforeValidator(parse_ratio), PlainSerializer(str)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Text = Annotated[str, Field(min_length=1), AfterValidator(lambda text: _writable(text))]
 Prose = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(lambda text: _writable(text))]
-Whole = Annotated[int, BeforeValidator(lambda value: _no_truth(value))]
+Whole = Annotated[int, BeforeValidator(lambda value: no_truth(value, "a whole number"))]
 Value = Annotated[
     str,
     Field(min_length=1, max_length=200),
@@ -38,9 +38,10 @@ def _writable(text: str) -> str:
     return text
 
 
-def _no_truth(value: object) -> object:
+def no_truth(value: object, instead: str = "a number") -> object:
+    """ValueError for true and false, which would count as 1 and 0."""
     if isinstance(value, bool):
-        raise ValueError("must be a whole number")
+        raise ValueError(f"must be {instead}")
     return value
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from pldp.errors import BrokenRule, quoted
-from pldp.spec.fields import Model, Name, Ratio, Text, Whole
+from pldp.spec.fields import Model, Name, Ratio, Text, Whole, no_truth
 
 MAX_BUDGET = 1_000
 MAX_USERS = 1_000_000_000
@@ -31,7 +31,7 @@ def is_whole(shares: Iterable[Fraction]) -> bool:
     return abs(sum(shares, Fraction()) - 1) <= Fraction(1, 1000)
 
 
-WeightCap = Annotated[float, Field(ge=1, allow_inf_nan=False)] | None
+WeightCap = Annotated[float, BeforeValidator(no_truth), Field(ge=1, allow_inf_nan=False)] | None
 """How many times its share of the people a level may weigh at most; None is any number, 1 is `sum`."""
 
 

@@ -6,6 +6,7 @@ from pldp.tables.declaration import RELEASE_ID, Interval, Table, error, flag, re
 
 INTERVAL = "how the interval was made: inverted test, the same extended to hold the estimate, or normal"
 DEPENDENCE = "how far choices may depend on values for the interval to hold: how many times likelier, or unknown"
+CAP = "how many times its share of the people a level may weigh at most; null where nothing bounds it"
 BIAS = "the most that the declared dependence of choices on values adds to the unbiased estimate; null where not known"
 
 HISTOGRAMS = Table(
@@ -31,6 +32,7 @@ HISTOGRAMS = Table(
         text("interval", INTERVAL, since="0.3.0"),
         text("dependence", DEPENDENCE, since="0.3.0"),
         real("bias_bound", BIAS, optional=True, since="0.3.0"),
+        real("level_weight_cap", CAP, optional=True, since="0.3.0"),
     ),
     key=("attribute", "value"),
     intervals=(Interval(holds=("unbiased_frequency", "frequency"), bounds=(0.0, 1.0)),),

@@ -21,7 +21,7 @@ from pldp.estimate.combine import estimate_levels
 from pldp.estimate.hidden import auem, draw_hidden
 from pldp.estimate.inference import Histogram, estimate_histogram
 from pldp.expectations.runner import Verdict, run_gates
-from pldp.questions.gate import FAMILY, TRUTH_ALPHA, Among, Between, Gate, Present
+from pldp.questions.gate import FAMILY, REHEARSED, TRUTH_ALPHA, Among, Between, Gate, Present
 from pldp.questions.histograms.combine import HistogramsResult, LevelEstimates
 from pldp.questions.histograms.evaluate import HistogramsTruth
 from pldp.questions.histograms.honest import estimates_possible
@@ -35,6 +35,7 @@ from pldp.tasks.frames import Frames, build_frames
 from pldp.tasks.validate import validate
 from tests.people import histograms_of
 from tests.pldp import specs
+from tests.pldp.questions.items.memory import make_people, make_question, make_table, released
 from tests.pldp.questions.memory import passes
 from tests.tasks.conftest import Staged, stage_run
 
@@ -139,6 +140,14 @@ def test_false_alarms_of_a_release_stay_within_the_family(good: Shown, strict: S
         assert all(alarm >= 0 for alarm in alarms)
     assert all_gates(good)[-1].false_alarm == TRUTH_ALPHA == 0.01
     assert all_gates(good)[-1].name == "unbiased"
+
+
+def test_those_of_several_kinds_too(strict: Shown) -> None:
+    """A table of people whose levels must agree, baskets of the same people, and the rehearsal of all channels."""
+    baskets = make_question().beside(Fraction(8))
+    alone = released(baskets, make_people(make_table(2000)))
+    alarms = [gate.false_alarm for gate in (*all_gates(strict), *baskets.gates(replace(alone, truth=None)))]
+    assert FAMILY / 2 < sum(alarms) + REHEARSED <= FAMILY * (1 + 1e-12)
 
 
 def test_every_gate_is_a_sentence(good: Shown) -> None:

@@ -77,9 +77,9 @@ def publish(
         [release, name, status, day],
     )
     results.execute(
-        "INSERT INTO histograms SELECT ?, ?, 'v' || range, ?, 'none', 0, 1, 0, 1, 0, 0, 7, true, 1, '', ?, 0 "
+        "INSERT INTO histograms SELECT ?, ?, 'v' || range, ?, 'none', 0, 1, 0, 1, 0, 0, 7, true, 1, '', ?, 0, ? "
         "FROM range(?)",
-        [release, found.attribute, method, changes.get("dependence"), VALUES],
+        [release, found.attribute, method, changes.get("dependence"), changes.get("cap"), VALUES],
     )
 
 
@@ -122,6 +122,19 @@ def test_a_population_behind_the_users(results: duckdb.DuckDBPyConnection, seed:
     assert row["standard_error"] == pytest.approx(error, rel=1e-12)
     assert row["ci_high"] == pytest.approx(float(expected.frequency) + error, rel=1e-3)
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((ends.low[0], ends.high[0]), rel=1e-6)
+
+
+def test_no_level_weighs_more_than_a_cap_allows(results: duckdb.DuckDBPyConnection, seed: int) -> None:
+    """`sum` keeps any cap; weights by precision would contradict the histogram, which keeps it."""
+    found = estimates(Fraction(12), SIZES["skewed"], seed)
+    publish(results, found, "oc+", dependence="1", cap=1.5)
+    row = ask(results, "r-1", found.attribute, ["v0", "v3"])
+    expected = combine_group("sum", found.levels, [0, 3])
+    assert row["method"] == "sum"
+    assert row["frequency"] == pytest.approx(float(expected.frequency), rel=1e-12)
+    assert row["standard_error"] == pytest.approx(float(expected.standard_error), rel=1e-12)
+    difference = "SELECT method FROM difference_estimate('r-1', ?, ['v0'], ['v3'])"
+    assert results.execute(difference, [found.attribute]).fetchall() == [("sum",)]
 
 
 @pytest.mark.parametrize("declared", ["1.3", "unknown"])

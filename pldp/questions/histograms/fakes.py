@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from pldp.questions.histograms.question import Histograms
 
 SHARE = "share"
+FORCED = (
+    "of fakes reckon with the larger of the method's row and that of sum: fake people can make levels disagree, and "
+    "sum is published then"
+)
 
 
 def fake_reaches(plan: Histograms, sizes: Counts) -> Iterator[Reach]:
@@ -49,6 +53,12 @@ def fake_reaches(plan: Histograms, sizes: Counts) -> Iterator[Reach]:
             cover = replace(plan.recipe.cover, cap=cap)
             half = half_width(attribute, sizes, method, cover)
             yield Reach(attribute.name, SHARE, method, level, _mechanism(plan, attribute, level), moved, half, cap)
+
+
+def may_fall_back(plan: Histograms) -> bool:
+    """Whether fakes have a choice: an answer by weights other than people's, which becomes `sum` if levels disagree."""
+    weighed = any(plan.methods_of(attribute)[0] != "sum" for attribute in plan.attributes)
+    return weighed and plan.hidden is None and len(plan.levels) > 1 and plan.recipe.disagreement == "sum"
 
 
 def _mechanism(plan: Histograms, attribute: AttributePlan, level: str) -> str:

@@ -29,7 +29,7 @@ from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from pldp.questions.fakes import with_fakes
 from pldp.questions.histograms.choices import covered, width_rows
 from pldp.questions.histograms.considered import protocol_rows
-from pldp.questions.histograms.fakes import fake_reaches
+from pldp.questions.histograms.fakes import FORCED, fake_reaches, may_fall_back
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 from pldp.questions.question import Predictions
 from pldp.questions.rows import stacked
@@ -172,7 +172,10 @@ def predictions(plan: Histograms, spec: Spec) -> Predictions:
     if widths:
         tables["widths"] = stacked(widths)
     tables["protocols"] = protocol_rows(plan, spec)
-    return with_fakes(Predictions(tables, _assumptions(plan, sizes)), spec, fake_reaches(plan, sizes))
+    assumed = _assumptions(plan, sizes)
+    if spec.source.reports is not None and may_fall_back(plan):
+        assumed += (FORCED,)
+    return with_fakes(Predictions(tables, assumed), spec, fake_reaches(plan, sizes))
 
 
 def _errors(plan: Histograms, attribute: AttributePlan, sizes: Counts) -> list[dict[str, Any]]:

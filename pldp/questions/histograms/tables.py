@@ -58,6 +58,7 @@ def histogram_rows(plan: Histograms, supports: Sequence[Any], histograms: Sequen
                 "unbiased_standard_error": np.sqrt(unbiased.standard_error**2 + beyond),
                 "dependence": assumed(histogram.dependence),
                 "bias_bound": histogram.bias,
+                "level_weight_cap": plan.recipe.level_weight_cap,
                 "reliable": unbiased.frequency > RELIABLE * unbiased.standard_error,
             }
         )

@@ -15,7 +15,7 @@ from pldp.proof.compared import Compared
 from pldp.proof.trial import Trial
 from pldp.questions.doubts import Doubt
 from pldp.questions.fakes import with_fakes
-from pldp.questions.gate import FAMILY, REHEARSED, Gate
+from pldp.questions.gate import BESIDE, FAMILY, REHEARSED, Gate
 from pldp.questions.items import prove
 from pldp.questions.items.asked import asked
 from pldp.questions.items.combine import ItemsResult, Mined, choose_candidates, combine, conclude
@@ -79,7 +79,7 @@ class Items(ItemsPlan, Question):
 
     def beside(self, total: Fraction | None) -> Self:
         share = 1.0 if total is None else float(self.worst_total / total)
-        return self.model_copy(update={"share": share, "family": self.family / 2, "alone": False})
+        return self.model_copy(update={"share": share, "family": BESIDE, "alone": False})
 
     def spends(self) -> list[tuple[Fraction, Fraction]]:
         """None where the bounds are not kept: such a plan is for evaluations, and the gate row_epsilon refuses it."""

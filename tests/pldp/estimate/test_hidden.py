@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -46,6 +47,20 @@ def expected(protocols: tuple[PureProtocol, ...], report: PureProtocol, n: int) 
 
 
 # --- moments
+
+
+@pytest.mark.parametrize("kind", LEVEL_FREE)
+@pytest.mark.parametrize("estimator", [auem, hidden_sum])
+def test_no_tally_of_few_people_leaves_no_error(kind: type[PureProtocol], estimator: Callable[..., Estimate]) -> None:
+    """All of five people tell the same level, and all support a value or nobody does: their noise is not gone."""
+    protocols, report, n = three(kind, 4), level_report(3, Fraction(2)), 5
+    for told in range(3):
+        levels = np.eye(3, dtype=int)[told] * n
+        for supporters in range(n + 1):
+            joint = levels[:, None] // n * np.array([supporters, n - supporters, n, 0])
+            estimate = estimator(joint, levels, protocols, report)
+            clearest = protocols[-1].noise_variance(np.clip(estimate.frequency, 0, 1)) / n
+            assert np.all(estimate.standard_error >= np.sqrt(clearest) * (1 - 1e-12))
 
 
 @pytest.mark.parametrize("kind", LEVEL_FREE)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pldp.proof.power import ALPHA, CAUGHT, deviation, draws_needed, power, refused, shared
+from pldp.proof.power import ALPHA, CAUGHT, LARGEST, deviation, draws_needed, power, refused, shared
 from pldp.proof.trial import Trial
+from pldp.questions.gate import REHEARSED
 
 
 def own_value(values: int, epsilon: float) -> float:
@@ -54,6 +55,19 @@ def test_what_too_few_draws_show_is_told() -> None:
     assert deviation(1 << 20, lambda at: own_value(5, at), 30.0) == math.inf
     assert draws_needed(own_value(5, 30.0), [own_value(5, 33.0)], 1000) == 1000
     assert draws_needed(0.5, [0.5], 77) == 77, "what does not move tells nothing, however many are drawn"
+
+
+def test_more_draws_than_the_law_is_defined_for() -> None:
+    """2³¹ and more draws had no law at all: nothing was refused, and nothing seen."""
+    chance = 3e-9
+    assert draws_needed(chance, [1.01 * chance], 1 << 40) == 1 << 40
+    assert deviation(1 << 40, lambda at: own_value(5, at), 1.0) == deviation(LARGEST, lambda at: own_value(5, at), 1.0)
+    assert deviation(1 << 40, lambda at: own_value(5, at), 1.0) < 0.01
+
+
+def test_the_gate_refuses_all_that_is_reckoned_with() -> None:
+    """`tails` divides its false alarms by channels, a trial by its sums and their sides: 1,000 channels of 3,000."""
+    assert REHEARSED / (2 * 1000 * 3000) >= ALPHA
 
 
 def test_those_who_need_little_leave_the_rest() -> None:

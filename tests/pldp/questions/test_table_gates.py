@@ -29,6 +29,7 @@ SHARE: Columns = {
     "interval": ["inverted test"] * 2,
     "dependence": ["1", "1"],
     "bias_bound": [0.0, None],
+    "level_weight_cap": [2.0, None],
 }
 MEAN: Columns = {
     "attribute": ["pay"],

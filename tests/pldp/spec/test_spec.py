@@ -267,6 +267,7 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     ({"combination": {"alpha": 0.3}}, "combination.alpha", "less than or equal to 0.2"),
     ({"combination": {"steps": 0}}, "combination.steps", "greater than or equal to 1"),
     ({"combination": {"level_weight_cap": 0.9}}, "combination.level_weight_cap", "greater than or equal to 1"),
+    ({"combination": {"level_weight_cap": True}}, "combination.level_weight_cap", "must be a number"),
     ({"combination": {"level_weight_cap": float("inf")}}, "combination.level_weight_cap", "finite number"),
     ({"combination": {"method": "em", "level_weight_cap": 2}}, "", "level_weight_cap: does not go with em"),
     (

@@ -12,7 +12,7 @@ INTERFACE = {
     "worst_epsilon:DOUBLE? protects?",
     "histograms": "release_id attribute value method postprocess frequency:DOUBLE standard_error:DOUBLE ci_low:DOUBLE "
     "ci_high:DOUBLE count:DOUBLE unbiased_frequency:DOUBLE n_reports:BIGINT reliable:BOOLEAN "
-    "unbiased_standard_error:DOUBLE? interval? dependence? bias_bound:DOUBLE?",
+    "unbiased_standard_error:DOUBLE? interval? dependence? bias_bound:DOUBLE? level_weight_cap:DOUBLE?",
     "estimates": "release_id attribute value method frequency:DOUBLE standard_error:DOUBLE ci_low:DOUBLE "
     "ci_high:DOUBLE n_reports:BIGINT is_answer:BOOLEAN interval? dependence? bias_bound:DOUBLE?",
     "level_estimates": "release_id attribute level value mechanism frequency:DOUBLE standard_error:DOUBLE "

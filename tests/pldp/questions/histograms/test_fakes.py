@@ -11,7 +11,7 @@ import yaml
 
 from pldp.estimate.combine import combine_linear, estimate_levels
 from pldp.questions.fakes import FAKES
-from pldp.questions.histograms.fakes import fake_reaches, hidden_move, public_move
+from pldp.questions.histograms.fakes import FORCED, fake_reaches, hidden_move, may_fall_back, public_move
 from pldp.questions.histograms.question import Histograms
 from pldp.tasks.specfile import load_spec
 
@@ -104,6 +104,9 @@ def test_raw_rows_have_no_fake_reports(tmp_path: Path) -> None:
     spec = load_spec(_with(tmp_path, {"reports": "sent"}, MIX))
     (question,) = spec.plan.questions
     assert list(question.predictions(spec.spec).tables["fakes"]["combination"]) == ["guarded", "sum"]
+    assert FORCED in question.predictions(spec.spec).assumptions
+    for changes in ({"method": "sum"}, {"disagreement": "refuse"}):
+        assert not may_fall_back(planned(tmp_path, combination=changes))
 
 
 def _with(folder: Path, source: dict[str, Any], levels: dict[str, Any]) -> Path:
