@@ -99,7 +99,9 @@ class Collector:
         if reason not in _PASSING:
             self.writer.rejected[reason] += 1
         self.counts[f"rejected {reason}"] += 1
-        return JSONResponse({"status": "rejected", "reason": reason}, status)
+        # Answered before the end of the body, a connection is hung up on: no client may send its next request there.
+        headers = {"connection": "close"} if status in (408, 413, 429) else None
+        return JSONResponse({"status": "rejected", "reason": reason}, status, headers)
 
     async def metrics(self, request: Request) -> Response:
         """Counts, in tens: one more or less would tell when somebody sent."""

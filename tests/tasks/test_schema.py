@@ -78,7 +78,7 @@ def test_views_of_earlier_versions_show_what_came_later() -> None:
         connection.execute("DROP VIEW latest_histograms")
         connection.execute("CREATE VIEW latest_histograms AS SELECT 1 AS a")
         prepare_tables(connection)
-        assert len(described(connection, "latest_histograms")) == 18
+        assert len(described(connection, "latest_histograms")) == 19
 
 
 def test_rows_are_read_in_the_order_of_their_publication(results: duckdb.DuckDBPyConnection) -> None:
