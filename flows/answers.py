@@ -20,6 +20,7 @@ _WIDEST = 100_000
 
 
 def show_answer(out: Console, answer: Answer) -> None:
+    """Print the rows of a query as a table, or one below the other where that is wider than the terminal."""
     table = Table()
     for place, column in enumerate(answer.columns):
         numeric = all(_is_number(row[place]) for row in answer.rows)
@@ -47,6 +48,7 @@ def _show_records(out: Console, answer: Answer) -> None:
 
 
 def write_csv(stream: TextIO, answer: Answer) -> None:
+    """Write the rows of a query as CSV to a stream, with a head and cells that no spreadsheet takes for formulas."""
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([visible(column) for column in answer.columns])
     writer.writerows([_csv_cell(value) for value in row] for row in answer.rows)
@@ -76,6 +78,7 @@ def as_plain(value: Any) -> Any:
 
 
 def show_group(out: Console, attribute: str, values: list[str], answer: dict[str, Any], confidence: float) -> None:
+    """Print the share of a group of values, as `group_estimate` answers it: two lines with its error and interval."""
     share, error = f"{answer['frequency']:.3%}", f"{answer['standard_error']:.3%}"
     interval = f"{100 * confidence:g} % interval {answer['ci_low']:.3%} – {answer['ci_high']:.3%}"
     behind = f"{answer['n_reports']:,} reports, {answer['method']}"
@@ -86,6 +89,7 @@ def show_group(out: Console, attribute: str, values: list[str], answer: dict[str
 def show_difference(
     out: Console, attribute: str, values: list[str], minus: list[str], answer: dict[str, Any], confidence: float
 ) -> None:
+    """Print how far the share of `values` exceeds that of `minus`, as `difference_estimate` answers it, in points."""
     away, error = f"{100 * answer['difference']:+.3f}", f"{100 * answer['standard_error']:.3f}"
     ends = f"{100 * answer['ci_low']:+.3f} – {100 * answer['ci_high']:+.3f}"
     behind = f"{answer['n_reports']:,} reports, {answer['method']}"

@@ -63,6 +63,7 @@ def main() -> None:
 
 @app.callback(invoke_without_command=True)
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """What `pldp` alone does: with --version it prints the version and ends, without it a command follows."""
     if version:
         out.print(f"pldp {__version__}", highlight=False)
         raise typer.Exit

@@ -35,6 +35,7 @@ def _folder() -> Path:
 
 
 def page_routes() -> list[Route]:
+    """The routes of the page that people answer on: its files, read once, and no icon."""
     folder = _folder()
     contents = {path: ((folder / name).read_bytes(), kind) for path, (name, kind) in _FILES.items()}
 

@@ -34,6 +34,7 @@ def given_runner(runner: str | None, workers: int | None, memory: str | None) ->
 
 
 def print_json(content: Any) -> None:
+    """Print what --json answers, on one line; NaN is an error, as no other program would read it."""
     sys.stdout.write(json.dumps(content, default=str, allow_nan=False) + "\n")
 
 

@@ -79,6 +79,7 @@ def _tables(published: PublishedRelease) -> Iterator[Table]:
 
 
 def show_evaluation(out: Console, done: Evaluated, show_study: Callable[[Console, Evaluated], None]) -> None:
+    """Print an evaluation: its study by `show_study`, its gates and where it is kept."""
     out.print(styled(done.evaluation_id, "bold"), f"— {done.n_users:,} users; never published")
     show_study(out, done)
     out.print(gates_table([vars(verdict) for verdict in done.verdicts]))
@@ -86,6 +87,7 @@ def show_evaluation(out: Console, done: Evaluated, show_study: Callable[[Console
 
 
 def show_validations(out: Console, published: PublishedRelease) -> None:
+    """Print a release's gates as they were published, and whether its stored plan is still the published one."""
     out.print(gates_table(published.validations.to_dicts()))
     if not published.plan_matches:
         out.print(styled("The stored plan does not have the published hash.", "bold red"))
@@ -102,6 +104,7 @@ def show_contents(out: Console, compared: Comparison) -> None:
 
 
 def gates_table(rows: list[dict[str, Any]], title: str = "Gates") -> Table:
+    """A table of gates from rows of `validations`; which question each is about only where there are several."""
     table = Table(title=title, title_justify="left")
     table.add_column("")
     table.add_column("gate")
@@ -118,6 +121,7 @@ def gates_table(rows: list[dict[str, Any]], title: str = "Gates") -> Table:
 
 
 def show_releases(out: Console, listing: pl.DataFrame, home: Path) -> None:
+    """Print the releases listed, and below them what a user spent on names with several, each unit by itself."""
     if listing.is_empty():
         out.print(f"No releases in {home} yet.", highlight=False, soft_wrap=True)
         return
@@ -140,6 +144,7 @@ def show_releases(out: Console, listing: pl.DataFrame, home: Path) -> None:
 
 
 def show_failures(out: Console, failures: list[Failure]) -> None:
+    """Print how many scheduled runs failed, and the last one with the command that resumes it; nothing without any."""
     if failures:
         last = failures[-1]
         line = f"{len(failures)} scheduled runs failed, the last at {last.at}: {last.message} Resume: {last.resume}"

@@ -40,6 +40,7 @@ def _histogram(attribute: str, rows: pl.DataFrame) -> Table:
 
 
 def shares_table(rows: pl.DataFrame) -> Table:
+    """A table of how many people chose each level, from rows of `level_shares`, which only hidden levels have."""
     table = Table(title="Hidden levels: how many chose each", title_justify="left")
     for column in ("attribute", "level"):
         table.add_column(column)

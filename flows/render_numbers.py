@@ -9,6 +9,7 @@ from pldp.page import words
 
 
 def means_table(means: pl.DataFrame) -> Table:
+    """A table of means with their errors, intervals and declared bounds, from rows of `means`."""
     table = Table(title="Means", title_justify="left")
     table.add_column("attribute")
     for column in ("mean", "± error", "interval", "bounds", "reports"):
@@ -28,6 +29,7 @@ def means_table(means: pl.DataFrame) -> Table:
 
 
 def quantiles_table(quantiles: pl.DataFrame) -> Table:
+    """A table of quantiles with their errors and intervals, from rows of `quantiles`."""
     table = Table(title="Quantiles", title_justify="left")
     table.add_column("attribute")
     for column in ("share below", "quantile", "± error", "interval", "reports"):

@@ -40,6 +40,7 @@ _NOT_LOADED = "Unexpected exception encountered when trying to load flow"
 
 
 def grace() -> timedelta:
+    """How long after its time a slot may still start: GRACE_MINUTES, unless the environment says otherwise."""
     return timedelta(minutes=float(os.environ.get(GRACE, GRACE_MINUTES)))
 
 

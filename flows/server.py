@@ -73,6 +73,7 @@ def start_early(home: Path) -> None:
 
 @contextmanager
 def working_in(folder: Path) -> Iterator[None]:
+    """Inside, `folder` is the working directory of this process; afterwards the one before it is again."""
     before = Path.cwd()
     os.chdir(folder)
     try:

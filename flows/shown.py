@@ -48,15 +48,18 @@ def show_plan(out: Console, planned: Planned) -> None:
 
 
 def show_study(out: Console, done: Evaluated) -> None:
+    """Print every table of an evaluation that has rows."""
     show_frames(out, done.tables)
 
 
 def show_lines(out: Console, title: str, lines: tuple[str, ...]) -> None:
+    """Print each sentence behind the same title."""
     for line in lines:
         out.print(f"{title}: {line}", highlight=False, soft_wrap=True, markup=False)
 
 
 def show_frames(out: Console, frames: Mapping[str, pl.DataFrame], prefix: str = "") -> None:
+    """Print frames as tables titled by their names behind `prefix`; empty ones not, long ones cut with a note."""
     for name, rows in frames.items():
         if rows.is_empty():
             continue
@@ -91,6 +94,7 @@ def frame_table(title: str, rows: pl.DataFrame) -> Table:
 
 
 def cell_text(value: Any) -> str:
+    """One cell of any type as a reader sees it: null empty, NaN a dash, numbers rounded, lists joined."""
     match value:
         case None:
             return ""

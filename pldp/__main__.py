@@ -8,6 +8,8 @@ from pldp import without_pipeline
 
 
 def command() -> None:
+    """The command `pldp`. Where only the light library is installed it says which extra is missing, and exits with
+    2."""
     try:
         from pldp.flows.cli import command as run
     except ModuleNotFoundError as missing:

@@ -81,6 +81,7 @@ def section_html(section: Section, depth: int = 2) -> Markup:
 
 @singledispatch
 def block_html(block: Block) -> Markup:
+    """The HTML of one block of a page, by its class; every class of block registers its own."""
     raise TypeError(f"no HTML of {type(block).__name__}")
 
 

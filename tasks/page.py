@@ -146,6 +146,7 @@ def render_index(home: Path, building: str = "") -> str:
 
 
 def read_spec(home: Path, release_id: str) -> dict[str, Any] | None:
+    """The spec that a release was made from, as its folder keeps it; None where an older version kept none."""
     path = Home(home).releases / release_id / "spec.json"
     return json.loads(path.read_text()) if path.exists() else None
 

@@ -164,5 +164,6 @@ def read_piece(folder: Path, records: np.dtype[Any], bucket: int) -> Records:
 
 
 def delete_piece(folder: Path, bucket: int) -> None:
+    """Delete one bucket of every part of a source that was dealt, once it is settled into partitions."""
     for part in folder.iterdir():
         (part / str(bucket)).unlink()

@@ -94,6 +94,7 @@ def unstated(cell: Expression, raw: Expression) -> Expression:
 
 
 def is_empty(cell: Expression) -> Expression:
+    """Whether a cell is null or has no characters, as an expression of DuckDB's."""
     return cell.isnull() | (cell == Constant(""))
 
 
@@ -103,6 +104,7 @@ def filled(cell: Expression) -> Expression:
 
 
 def column(name: str) -> Expression:
+    """A column by its name, as an expression: DuckDB quotes it, nobody else does."""
     return Column(name)
 
 

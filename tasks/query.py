@@ -67,6 +67,7 @@ def pattern(folder: Path, files: str) -> str:
 
 
 def text(value: str) -> str:
+    """A string as a literal of SQL, for the few statements that take no parameters."""
     return "'" + value.replace("'", "''") + "'"
 
 

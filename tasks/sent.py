@@ -243,6 +243,7 @@ def batches(one: Delivery, box: Inbox) -> Iterator[Columns]:
 
 
 def height(columns: Columns) -> int:
+    """How many rows columns have."""
     return len(next(iter(columns.values())))
 
 

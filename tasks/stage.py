@@ -56,6 +56,7 @@ def reason(error: Exception) -> str:
 
 
 def stage_failed(stage: str, reason: str) -> StageFailed:
+    """What the command says when a stage breaks: the stage and a reason without data; the same command resumes."""
     return StageFailed(f"Stage {stage} failed ({reason})", Outcome.RESUMABLE)
 
 

@@ -17,10 +17,13 @@ class Worded(Protocol):
     """A spec that has something to say for readers."""
 
     @property
-    def wording(self) -> Wording: ...
+    def wording(self) -> Wording:
+        """Its title, description and labels."""
+        ...
 
 
 def stated_wording(spec: object) -> Wording:
+    """Title, description and labels of a spec; of a spec that has none, and of no spec, the empty ones."""
     return spec.wording if isinstance(spec, Worded) else Wording()
 
 

@@ -374,6 +374,51 @@ def bindings(source: str) -> Iterator[str]:
                 yield name
 
 
+def unexplained(source: str) -> list[str]:
+    """Public functions, and public methods of classes that others implement, without a docstring of 12 characters."""
+    names = []
+    for node in ast.parse(source).body:
+        members = [node] if not isinstance(node, ast.ClassDef) else node.body if _is_interface(node) else []
+        for member in members:
+            if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef) and not member.name.startswith("_"):
+                said = ast.get_docstring(member) or ""
+                # A setter or a second signature is explained where the first stands.
+                again = any(
+                    ast.unparse(decorator).endswith((".setter", "overload")) for decorator in member.decorator_list
+                )
+                if not again and len(said) < SHORTEST_DOCSTRING:
+                    names.append(member.name)
+    return names
+
+
+def _is_interface(node: ast.ClassDef) -> bool:
+    """A protocol, an abstract class, or one with an abstract method; what begins with _ is nobody else's."""
+    abstract = any("abstractmethod" in _names(decorator) for part in node.body for decorator in _decorators(part))
+    bases = {name for base in node.bases for name in _names(base)}
+    return not node.name.startswith("_") and (abstract or bool(bases & {"Protocol", "ABC"}))
+
+
+def _decorators(node: ast.stmt) -> list[ast.expr]:
+    return node.decorator_list if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
+
+
+SHORTEST_DOCSTRING = 12
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_public_functions_say_what_goes_in_and_out(path: Path) -> None:
+    """Whoever implements a method need not say it again: the interface does."""
+    assert unexplained(path.read_text()) == []
+
+
+def test_what_counts_as_unexplained() -> None:
+    bare, said = "def f(): pass", 'def g():\n    """What goes in and out."""'
+    methods = "    def h(self): ...\n    def _i(self): ...\n"
+    assert unexplained(f"{bare}\n{said}\ndef _private(): pass\ndef short():\n    'Short.'") == ["f", "short"]
+    assert unexplained(f"class A(Protocol):\n{methods}class _B(ABC):\n{methods}class C:\n{methods}") == ["h"]
+    assert unexplained("class D(Base):\n    @property\n    @abstractmethod\n    def x(self): ...") == ["x"]
+
+
 def test_names_say_what_they_hold() -> None:
     everything = [*PRODUCT, *(path for folder in ("papers", "bench") for path in sorted((ROOT / folder).rglob("*.py")))]
     vague = {path.relative_to(ROOT).as_posix(): VAGUE.intersection(bindings(path.read_text())) for path in everything}

@@ -45,11 +45,13 @@ class PureProtocol(ABC):
 
     @property
     @abstractmethod
-    def exact_p(self) -> Fraction: ...
+    def exact_p(self) -> Fraction:
+        """Probability that a report supports the user's own value."""
 
     @property
     @abstractmethod
-    def exact_q(self) -> Fraction: ...
+    def exact_q(self) -> Fraction:
+        """Probability that a report supports a given other value."""
 
     @property
     @abstractmethod
@@ -63,7 +65,8 @@ class PureProtocol(ABC):
 
     @property
     @abstractmethod
-    def report_bytes(self) -> int: ...
+    def report_bytes(self) -> int:
+        """How many bytes a report has, of which columns of whole numbers are made."""
 
     @property
     @abstractmethod
@@ -71,7 +74,8 @@ class PureProtocol(ABC):
         """Rank of the covariance of one report's estimate: k, or k − 1 where every report supports equally many."""
 
     @abstractmethod
-    def perturb(self, values: Values, stream: Keystream) -> Reports: ...
+    def perturb(self, values: Values, stream: Keystream) -> Reports:
+        """One report for each value, which is a position in the domain: (user, byte)."""
 
     @abstractmethod
     def support(self, reports: Reports) -> Counts:
@@ -99,10 +103,12 @@ class PureProtocol(ABC):
 
     @cached_property
     def p(self) -> float:
+        """`exact_p`, rounded once."""
         return float(self.exact_p)
 
     @cached_property
     def q(self) -> float:
+        """`exact_q`, rounded once."""
         return float(self.exact_q)
 
     @cached_property

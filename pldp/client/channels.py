@@ -48,7 +48,8 @@ class Channel(ABC):
         """How many rows a person sends, and how many numbers stand in each."""
 
     @abstractmethod
-    def rows(self, answer: Any, dice: Dice) -> list[Row]: ...
+    def rows(self, answer: Any, dice: Dice) -> list[Row]:
+        """The rows to send for an answer; every call draws anew, so whoever asks keeps them."""
 
     @abstractmethod
     def possible(self, rows: Sequence[Row]) -> bool:

@@ -31,7 +31,8 @@ def round_code(code: int, bits: int, dice: Dice) -> int:
 
 class Mechanism(ABC):
     @abstractmethod
-    def draw(self, code: int, dice: Dice) -> int: ...
+    def draw(self, code: int, dice: Dice) -> int:
+        """One report of a code of the input grid."""
 
     @abstractmethod
     def possible(self, report: int) -> bool:

@@ -28,7 +28,8 @@ from pldp.client.questions import Choice, Question, Refused
 class Store(Protocol):
     """Where drawn reports are kept. `add` must be atomic, and on disk when it returns."""
 
-    def get(self, key: str) -> str | None: ...
+    def get(self, key: str) -> str | None:
+        """What is kept under this key; None before anything is."""
 
     def add(self, key: str, text: str) -> str:
         """Keep the text unless something is kept already; returns what is kept now."""

@@ -39,6 +39,7 @@ def whole(written: Any, least: int = 0, most: int = SCALE) -> int:
 
 
 def wholes(written: Sequence[Any]) -> tuple[int, ...]:
+    """Several whole numbers as a plan writes them, each read by `whole`."""
     return tuple(whole(number) for number in written)
 
 

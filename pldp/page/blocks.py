@@ -22,14 +22,17 @@ Text = tuple[str | Run, ...]
 
 
 def strong(text: str) -> Run:
+    """Words of a paragraph that stand out."""
     return Run("strong", text)
 
 
 def code(text: str) -> Run:
+    """Words of a paragraph that are a name to be typed as it stands."""
     return Run("code", text)
 
 
 def soft(text: str) -> Run:
+    """Words of a paragraph that step back."""
     return Run("soft", text)
 
 

@@ -72,6 +72,8 @@ def model(page: Published) -> tuple[Block, ...]:
 
 
 def conditions(page: Published) -> tuple[Block, ...]:
+    """Two parts that unfold, from the privacy statement: what is public and assumed in words, and the statement
+    itself."""
     return (
         Folded(
             ("What is public, and what the promise rests on",),
@@ -108,12 +110,15 @@ def _kinds(part: Published) -> str:
 
 
 def epsilon(value: float | None) -> str:
+    """An ε rounded up; None is a report that bounds nothing."""
     return "no bound" if value is None else words.above(value)
 
 
 def likelier(value: float | None) -> str:
+    """How many times likelier a report of this ε can be under one answer than under another, in words, rounded up."""
     return "any number of times likelier" if value is None else f"{words.factor(value)} times likelier"
 
 
 def sure(value: float | None) -> str:
+    """How sure a report of this ε can make somebody who tossed a coin before, in words, rounded up."""
     return "certain" if value is None else words.certainty(value)

@@ -130,6 +130,7 @@ def decimals(smallest_error: float) -> int:
 
 
 def percent(share: float, digits: int = 1) -> str:
+    """A share as percent with a true minus sign."""
     return f"{100 * share:.{digits}f} %".replace("-", "−")
 
 
@@ -140,6 +141,7 @@ def measured(value: float, error: float) -> str:
 
 
 def quantile_name(probability: float) -> str:
+    """What readers call the quantile below which this share lies."""
     return "median" if probability == 0.5 else f"{probability:g} quantile"
 
 

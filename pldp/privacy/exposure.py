@@ -28,7 +28,9 @@ class Exposed:
 class Exposing(Protocol):
     """A question, as far as exposure is concerned."""
 
-    def exposed(self) -> Iterable[Exposed]: ...
+    def exposed(self) -> Iterable[Exposed]:
+        """What its answers tell about columns of the table of people."""
+        ...
 
 
 def exposures(questions: Iterable[Exposing]) -> list[dict[str, Any]]:

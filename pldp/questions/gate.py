@@ -140,6 +140,7 @@ def everyone_counted(counted: Sequence[int], expected: Sequence[int], whose: str
 
 
 def enough_users(n_users: int, minimum: int) -> Gate:
+    """Of the people who took part and the spec's minimum: the first is at least the second."""
     return Gate(
         "enough_users",
         "At least as many users took part as the spec asks for.",

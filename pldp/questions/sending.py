@@ -26,7 +26,8 @@ class Sending(Frozen):
     """The field whose parts are estimated each on its own, so that one may be left out; none of a whole question."""
 
     @abstractmethod
-    def sheets(self) -> tuple[Sheet, ...]: ...
+    def sheets(self) -> tuple[Sheet, ...]:
+        """Its files of reports, as the pipeline names them (`Question.sheets`)."""
 
     @abstractmethod
     def collision(self, sheet: Sheet) -> float:

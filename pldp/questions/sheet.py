@@ -57,7 +57,8 @@ class Tally(Protocol):
     """What reports add up to: whole numbers, so any split of the reports gives the same sum."""
 
     @property
-    def n_reports(self) -> int: ...
+    def n_reports(self) -> int:
+        """How many reports it adds up."""
 
     def __add__(self, other: Any) -> Any: ...
 

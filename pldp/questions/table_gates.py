@@ -51,6 +51,7 @@ def as_computed(published: Tables, computed: Tables) -> Gate:
 
 
 def keys_unique(tables: Iterable[tuple[Table, Rows]]) -> Gate:
+    """Of every published table: no two rows have the same declared key."""
     return _none(
         "keys_unique",
         "No two rows of a published table are about the same thing: its declared key is unique.",
@@ -59,6 +60,7 @@ def keys_unique(tables: Iterable[tuple[Table, Rows]]) -> Gate:
 
 
 def cells_sound(tables: Iterable[tuple[Table, Rows]]) -> Gate:
+    """Of every published table: no cell is missing that is declared, no number infinite, no standard error zero."""
     return _none(
         "cells_sound",
         "Every cell is there that its table declares, every published number is finite, and every standard error is "

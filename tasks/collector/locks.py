@@ -35,6 +35,7 @@ def lock(path: Path, folder: Path, seconds: float = 0.0) -> int:
 
 @contextmanager
 def locked(path: Path, folder: Path, seconds: float) -> Iterator[None]:
+    """Inside, this process alone holds the lock file of a collector's folder; it waits for it up to so many seconds."""
     descriptor = lock(path, folder, seconds)
     try:
         yield

@@ -94,6 +94,7 @@ class _Batch:
 
 
 def token_hash(token: str) -> bytes:
+    """What is stored of a one-time token: enough to know it again, not to write it down."""
     return hashlib.sha256(b"pldp token\n" + token.encode()).digest()
 
 
@@ -106,6 +107,7 @@ def opened(folder: Path) -> int:
 
 
 def database(folder: Path, number: int) -> Path:
+    """Where the inbox of this number lies in a collector's folder."""
     return folder / f"inbox-{number}.sqlite"
 
 

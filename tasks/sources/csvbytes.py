@@ -62,4 +62,5 @@ def halves(text: NDArray[np.uint8], ends: Positions) -> Truths:
 
 
 def line_ends(text: bytes) -> int:
+    """How many lines end in these bytes, whichever of the three conventions they follow."""
     return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")

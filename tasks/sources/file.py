@@ -75,4 +75,5 @@ class File(Source):
 
 
 def literals(files: Sequence[File]) -> list[str]:
+    """The paths of files as literals of SQL."""
     return [literal(file.path) for file in files]

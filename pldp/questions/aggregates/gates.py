@@ -53,6 +53,7 @@ def gates(plan: Aggregates, evidence: Evidence) -> tuple[Gate, ...]:
 
 
 def attribute_epsilon(plan: Aggregates) -> Gate:
+    """From the plan alone: towards each provider, no attribute's exact ratio exceeds what the profile gives it."""
     budgets = [profile.budgets for profile in plan.profiles]
     spent = [pair for mechanism in plan.mechanisms.values() for pair in mechanism.tightest(budgets)]
     return kept(
@@ -64,6 +65,7 @@ def attribute_epsilon(plan: Aggregates) -> Gate:
 
 
 def overall_epsilon(plan: Aggregates) -> Gate:
+    """From the plan alone: towards each provider, no profile's exact ratio exceeds the provider's ε."""
     return kept(
         "overall_epsilon",
         f"The exact worst-case ratio of {plan.protected} over all attributes together is at most e to the provider's "
@@ -73,6 +75,7 @@ def overall_epsilon(plan: Aggregates) -> Gate:
 
 
 def pooled_epsilon(plan: Aggregates) -> Gate:
+    """From the plan alone: what all providers learn together is at most what the ledger has as spent."""
     return kept(
         "pooled_epsilon",
         f"All providers together learn no more about {plan.protected} than the sum of their budgets, which is what was "
@@ -82,6 +85,7 @@ def pooled_epsilon(plan: Aggregates) -> Gate:
 
 
 def optimal(plan: Aggregates) -> Gate:
+    """From the plan alone: every profile's split meets the optimality conditions of the program that it solves."""
     residuals = [service.residual for provider in plan.providers for service in provider.services]
     return Gate(
         "optimal",
@@ -95,6 +99,7 @@ def optimal(plan: Aggregates) -> Gate:
 
 
 def totals_complete(plan: Aggregates, rows: Rows) -> Gate:
+    """The published rows of `aggregates` hold every declared attribute of every provider once."""
     return exactly_once(
         "totals_complete",
         "Every attribute's total towards every provider is published exactly once, and no other.",

@@ -140,6 +140,7 @@ def fixed_product(first: int, second: int) -> int:
 
 
 def fixed_to_ratio(number: int) -> Fraction:
+    """The fraction that a fixed-point number of FIXED_BITS stands for."""
     return Fraction(number, 1 << FIXED_BITS)
 
 

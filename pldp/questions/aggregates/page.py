@@ -39,6 +39,7 @@ RELIABLE = 3.0
 
 
 def holds(page: Published) -> str:
+    """How many providers a release published totals towards, as its list of contents says it; empty without any."""
     number = len(grouped(page.rows("aggregates"), "provider"))
     return f"aggregates towards {words.counted(number, 'provider')}" if number else ""
 
@@ -54,6 +55,7 @@ def attribute_order(rows: Sequence[Row]) -> list[str]:
 
 
 def results(page: Published) -> tuple[Section, ...]:
+    """The sections of published totals, a part for each provider; none where the release has none."""
     rows = page.rows("aggregates")
     if not rows:
         return ()
@@ -131,6 +133,7 @@ def _tenth(value: float) -> str:
 
 
 def budgets(page: Published) -> tuple[Block, ...]:
+    """What each profile spends on each attribute towards each provider, drawn and as tables."""
     rows = [row for row in page.rows("budgets") if row["provider"] is not None]
     if not rows:
         return ()
@@ -180,6 +183,7 @@ def _towards(page: Published, provider: str, rows: list[Row], unit: str, place: 
 
 
 def query(page: Published) -> Query | None:
+    """A query to start from: totals of the first provider, largest first; None where there are none."""
     rows = page.rows("aggregates")
     if not rows:
         return None

@@ -18,6 +18,7 @@ from pldp.page.published import Published
 
 
 def promise(page: Published) -> tuple[Block, ...]:
+    """The promise of aggregates in words, then a table with a line for each provider and one for all together."""
     promised = page.promised
     if "providers" not in promised:
         return ()

@@ -55,6 +55,7 @@ class HistogramsTruth:
 
 
 def true_histograms(plan: Histograms, people: Partitions) -> HistogramsTruth:
+    """For evaluations: counts without noise by attribute, level and value, and quantiles of the numbers behind bins."""
     counts = true_counts(plan, people)
     quantiles: dict[tuple[str, float], float] = {}
     for i, attribute in enumerate(plan.attributes):

@@ -75,6 +75,7 @@ def gates(plan: Histograms, evidence: Evidence) -> tuple[Gate, ...]:
 
 
 def level_sums(plan: Histograms, result: HistogramsResult) -> Gate:
+    """From the supports of every level: its estimates of an attribute sum to one, within the noise's exact tail."""
     seen = [
         protocol.total_tail(int(support.counts[i].sum()), int(support.n[i]))
         for attribute, support in zip(plan.attributes, result.supports, strict=True)
@@ -85,6 +86,7 @@ def level_sums(plan: Histograms, result: HistogramsResult) -> Gate:
 
 
 def levels_agree(plan: Histograms, result: HistogramsResult, withheld: Collection[str] = ()) -> Gate:
+    """From the answers' tests: no attribute that is published has levels that contradict each other."""
     recipe = plan.recipe
     by_name = zip(plan.attributes, result.histograms, strict=True)
     answers = [answer for attribute, answer in by_name if attribute.name not in withheld]
@@ -103,6 +105,7 @@ def levels_agree(plan: Histograms, result: HistogramsResult, withheld: Collectio
 
 
 def level_leak(plan: Histograms, hidden: HiddenPlan) -> Gate:
+    """From the plan alone: what all reports tell about a hidden level is at most what the spec allows, exactly."""
     leak = plan.leak() or Fraction(1)
     return holds(
         "level_leak",
@@ -132,6 +135,7 @@ def level_told_once(result: HistogramsResult, n_users: int) -> Gate:
 
 
 def climbed(result: HistogramsResult, withheld: Collection[str] = ()) -> Gate:
+    """Of every method that climbs a likelihood, for every published attribute: it reached the top."""
     ends = [
         histogram.converged
         for by_name in result.estimates.values()
@@ -148,10 +152,12 @@ def climbed(result: HistogramsResult, withheld: Collection[str] = ()) -> Gate:
 
 
 def methods_usable(rows: Rows) -> Gate:
+    """The published rows of `estimates` have usable errors and intervals, whatever the method."""
     return errors_usable(rows, ("frequency", "ci_low", "ci_high"), "estimate by any method", "methods_usable")
 
 
 def quantiles_usable(asked: Sequence[AttributePlan], rows: Rows) -> Gate:
+    """The published rows of `quantiles` hold every quantile asked of binned numbers once, with a usable error."""
     declared = [(attribute.name, p) for attribute in asked for p in attribute.probabilities]
     numbers = np.array([rows[column] for column in ("quantile", "ci_low", "ci_high", "standard_error")], dtype=float)
     usable = np.isfinite(numbers).all(axis=0) & (numbers[-1] > 0)
@@ -169,6 +175,7 @@ def quantiles_usable(asked: Sequence[AttributePlan], rows: Rows) -> Gate:
 
 
 def domains_complete(asked: Sequence[AttributePlan], rows: Rows) -> Gate:
+    """The published rows of `histograms` hold every declared value of every attribute once, and nothing else."""
     declared = [(attribute.name, value) for attribute in asked for value in attribute.values]
     return exactly_once(
         "domains_complete",

@@ -34,11 +34,13 @@ CHARTED = 40
 
 
 def holds(page: Published) -> str:
+    """How many histograms a release published, as its list of contents says it; empty without any."""
     number = len(grouped(page.rows("histograms"), "attribute"))
     return words.counted(number, "histogram") if number else ""
 
 
 def results(page: Published) -> tuple[Section, ...]:
+    """The sections of published histograms, one for each attribute, quantiles and levels within; none without any."""
     attributes = grouped(page.rows("histograms"), "attribute")
     if not attributes:
         return ()
@@ -198,6 +200,7 @@ def _wanted(page: Published) -> str | None:
 
 
 def query(page: Published) -> Query | None:
+    """A query to start from: the first attribute's values, most frequent first; None without histograms."""
     rows = page.rows("histograms")
     if not rows:
         return None

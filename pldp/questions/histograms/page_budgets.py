@@ -28,6 +28,8 @@ MANY = 12
 
 
 def budgets(page: Published) -> tuple[Block, ...]:
+    """What each level spends on each attribute: the largest drawn, all of them as a table. Numbers are shown with
+    them."""
     rows = page.rows("budgets")
     if not rows or not (page.rows("histograms") or page.rows("means")):
         return ()

@@ -9,6 +9,7 @@ from pldp.page.published import Published
 
 
 def promise(page: Published) -> tuple[Block, ...]:
+    """The promise of a table of people in words, then what each level comes to; nothing where the release has none."""
     promised = page.promised
     if "by_level" not in promised:
         return ()

@@ -104,6 +104,7 @@ def _table(rows: list[dict[str, Any]]) -> Rows:
 
 
 def assumptions(plan: Items) -> tuple[str, ...]:
+    """The sentences that predictions rest on: people by level, what is frequent, caps and limits of rows."""
     sizes = ", ".join(f"{name} {size:,}" for name, size in zip(plan.level_names, plan.expected_sizes(), strict=True))
     sentences = [f"{plan.expected_users:,} users" + (f", of whom choose {sizes}" if len(plan.levels) > 1 else "")]
     sentences.append(
@@ -118,6 +119,7 @@ def assumptions(plan: Items) -> tuple[str, ...]:
 
 
 def notes(plan: Items) -> tuple[str, ...]:
+    """Sentences of advice below the predictions: what was cut short, not declared, or bounds less than it seems."""
     sentences = []
     if plan.length < plan.asked_length:
         sentences.append(

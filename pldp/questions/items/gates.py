@@ -50,6 +50,8 @@ def gates(plan: Items, evidence: Evidence) -> tuple[Gate, ...]:
 
 
 def row_epsilon(plan: Items) -> Gate:
+    """From the plan alone: at every level the exact ratio of a whole row (or a value) is at most e to the level's
+    bound."""
     row = "a user's value" if plan.holds == "one" else "a user's whole row of items"
     return kept(
         "row_epsilon",
@@ -78,6 +80,7 @@ def _finite(ratio: Fraction | None) -> Fraction:
 
 
 def plausible(plan: Items, singles: Singles) -> Gate:
+    """From the estimates of single items: no support lies outside 0 … 1 by more than its noise."""
     return tails(
         "supports_plausible",
         "No item's support lies further outside 0 … 1 than its noise explains, at any level.",
@@ -99,6 +102,7 @@ def impossible(plan: Items, evidence: Evidence, alpha: float) -> tuple[Doubt, ..
 
 
 def levels_agree(plan: Items, singles: Singles) -> Gate:
+    """From the estimates of single items by level: they are of the same supports."""
     return tails(
         "levels_agree",
         "The levels estimate the same supports; where they do not, combination: sum needs no agreement.",
@@ -142,10 +146,12 @@ def _declared(plan: Items) -> bool:
 
 
 def rules_usable(rules: Rows) -> Gate:
+    """The published rows of `rules` have usable errors and intervals."""
     return errors_usable(rules, ("confidence", "ci_low", "ci_high"), "confidence", "rules_usable")
 
 
 def items_complete(plan: Items, itemsets: Rows) -> Gate:
+    """The published rows of `itemsets` hold every declared item once as a set of its own."""
     return exactly_once(
         "items_complete",
         "Every declared item is published exactly once as a set of its own, and no other.",
@@ -155,6 +161,7 @@ def items_complete(plan: Items, itemsets: Rows) -> Gate:
 
 
 def searched(plan: Items, result: ItemsResult) -> Gate:
+    """From the result: the length up to which sets were looked for is at least 1 and at most what was asked."""
     reached = result.mined.searched
     return Gate(
         "searched",

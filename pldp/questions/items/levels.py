@@ -65,6 +65,7 @@ class Scored:
 
 
 def check_levels(n_levels: int) -> None:
+    """ValueError unless the number of levels leaves one that is open and one that is not."""
     if n_levels < 2:
         raise ValueError(f"levels must be at least 2, one of them open (got {n_levels})")
 

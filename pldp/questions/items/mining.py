@@ -31,9 +31,14 @@ class Responses(Protocol):
     """A channel of item sets: what a report adds to the estimate, by its pattern on the items."""
 
     @property
-    def n_items(self) -> int: ...
+    def n_items(self) -> int:
+        """How many items are declared."""
+        ...
 
-    def responses(self, items: NDArray[np.integer], within: int | None = None) -> Floats: ...
+    def responses(self, items: NDArray[np.integer], within: int | None = None) -> Floats:
+        """What a report with each pattern on the items adds to each set's support, (set, pattern); `within` names the
+        bits of the items that are kept."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,8 @@ def estimate(items: Itemsets, counts: Counts, index: Index, channel: Responses, 
 def estimate_groups(
     items: Itemsets, counts: Counts, indexes: Sequence[Index], groups: Sequence[Group], search: Search, weigh: Weigh
 ) -> EstimatedSets:
+    """Supports of sets (rows of item numbers) and their errors, from how many reports of each group hold every part of
+    a set (`counts`: set, group); groups are weighted by `weigh`, and `search` says when a set is frequent."""
     support, error = (np.empty(len(items)) for _ in range(2))
     n = np.array([group.n_rows for group in groups])
     size = max(1, _CHUNK_CELLS >> items.shape[1])

@@ -33,6 +33,7 @@ RELIABLE = 3.0
 
 
 def holds(page: Published) -> str:
+    """How many item sets (or values) a release published, as its list of contents says it; empty without any."""
     number = len(page.rows("itemsets"))
     return words.counted(number, "value" if holds_one(page) else "item set") if number else ""
 
@@ -42,6 +43,7 @@ def _joined(page: Published, items: list[str]) -> str:
 
 
 def results(page: Published) -> tuple[Section, ...]:
+    """The sections of published sets by length, and of rules; none where the release has none."""
     lengths = grouped(page.rows("itemsets"), "length")
     if not lengths:
         return ()
@@ -146,6 +148,7 @@ def _rules(page: Published) -> tuple[Section, ...]:
 
 
 def budgets(page: Published) -> tuple[Block, ...]:
+    """What each level spends on a row of items or on a value, as a table."""
     if not page.rows("itemsets"):
         return ()
     rows = page.rows("budgets")
@@ -170,6 +173,7 @@ def budgets(page: Published) -> tuple[Block, ...]:
 
 
 def query(page: Published) -> Query | None:
+    """A query to start from: sets by length, most supported first; None where there are none."""
     if not page.rows("itemsets"):
         return None
     return Query(

@@ -24,6 +24,7 @@ def holds_one(page: Published) -> bool:
 
 
 def promise(page: Published) -> tuple[Block, ...]:
+    """The promise of items in words, for a whole row and for one item of it, then a line for each level."""
     promised = page.promised
     if "protocol" not in promised:
         return ()

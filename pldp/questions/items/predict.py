@@ -29,6 +29,7 @@ class Expected:
 
 
 def predicted_errors(plan: ItemsPlan) -> tuple[Expected, ...]:
+    """For `pldp plan`, by length of sets: the typical error, the noisiest, and what truncation takes away."""
     return tuple(
         Expected(
             length,

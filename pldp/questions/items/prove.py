@@ -37,6 +37,7 @@ def phase_epsilon(phase: Phase, epsilon: float) -> float:
 
 
 def recomputed(plan: Items) -> Iterator[Compared]:
+    """The chances of every level's channel beside those computed again from ε by other code."""
     for level in plan.levels:
         yield from _again(level.channel, plan, level)
 
@@ -91,6 +92,7 @@ def _values_again(channel: OneValue, plan: Items, level: ItemLevel) -> Iterator[
 
 
 def value_matrix(channel: OneValue) -> Floats:
+    """The probability of each reported value (columns) under each value held (rows), for the channel of one value."""
     redraw = np.array([each / SCALE for each in channel.redraw])
     mass = np.array([each / sum(channel.mass) for each in channel.mass])
     return np.asarray(np.diag(1 - redraw) + np.outer(redraw, mass))
@@ -163,6 +165,8 @@ def _slack(level: ItemLevel, length: int) -> float:
 
 
 def expected_counts(plan: Items, level: ItemLevel, phase: int, held: Floats, adapted: bytes | None) -> Floats:
+    """What a level's reports of one phase are expected to count, when made-up people hold items with the chances
+    `held`; `adapted` are the candidate sets of the second phase."""
     channel = level.channel
     if isinstance(channel, Bits):
         return MADE_UP * _bit_chances(level, held)
@@ -179,6 +183,8 @@ def expected_counts(plan: Items, level: ItemLevel, phase: int, held: Floats, ada
 
 
 def rehearsed(plan: Items, stream: Keystream, cells: int) -> Iterator[Trial]:
+    """Trials of the kernels with made-up people, at most `cells` cells drawn; the module loads when they are asked
+    for."""
     from pldp.questions.items.rehearse import rehearse
 
     return rehearse(plan, stream, cells)

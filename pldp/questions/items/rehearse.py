@@ -33,6 +33,8 @@ _AT_A_TIME = 1 << 20
 
 
 def rehearse(plan: Items, stream: Keystream, cells: int) -> Iterator[Trial]:
+    """A trial for each file of reports: made-up rows drawn by the release's kernels, against the law of their channel.
+    All of them together draw about `cells` cells."""
     sheets = plan.sheets()
     for sheet in sheets:
         phase, level = plan.places[sheet.path]

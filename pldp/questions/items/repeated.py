@@ -209,5 +209,6 @@ def coverage_rows(plan: Items, cells: Cells, choice: str, repeats: int) -> list[
 
 
 def named(plan: Items, kind: str, cell: tuple[Any, ...]) -> str:
+    """A set, or a rule of two, written with the names of its items."""
     sides = cell if kind == KINDS[2] else (cell,)
     return " ⇒ ".join(" + ".join(plan.items[item] for item in side) for side in sides)

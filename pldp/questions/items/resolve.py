@@ -161,6 +161,7 @@ def _channel(
 
 
 def declared_lengths(spec: ItemsSpec) -> Lengths | None:
+    """The shares of people by how many items they have, shortest first; None where the spec does not declare them."""
     declared = spec.sampling.lengths
     return None if declared is None else tuple((length, float(declared[length])) for length in sorted(declared))
 

@@ -55,7 +55,8 @@ class RowChannel(Frozen):
 
     @property
     @abstractmethod
-    def mechanism(self) -> str: ...
+    def mechanism(self) -> str:
+        """What it is called in tables and on pages."""
 
     @property
     @abstractmethod

@@ -68,6 +68,8 @@ def rule_rows(plan: Items, mined: Mined) -> Rows:
 
 
 def splits(mined: Mined) -> Iterator[tuple[Sides, dict[str, float]]]:
+    """Every rule that was mined: its two sides as item numbers, and its confidence with error and interval by
+    column."""
     for rules in mined.rules:
         if isinstance(rules, Rules):
             columns = [getattr(rules, column).tolist() for column in _CONFIDENCE]
@@ -90,6 +92,7 @@ class Held(NamedTuple):
 
 
 def supports(mined: Mined) -> dict[tuple[int, ...], Held]:
+    """The support of every set that was mined with its error, by its item numbers."""
     return {
         tuple(row): Held(*numbers)
         for sets in mined.by_length

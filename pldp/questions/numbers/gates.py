@@ -49,6 +49,7 @@ def personal_budgets(plan: Numbers, result: NumbersResult) -> Gate:
 
 
 def numbers_agree(plan: Numbers, result: NumbersResult, withheld: Collection[str] = ()) -> Gate:
+    """From the tests of the means: no mean that is published has levels or budgets that contradict each other."""
     recipe, means = plan.recipe, [one for one in result.means if one.attribute not in withheld]
     may_fall_back = recipe.disagreement == "sum"
     return holds(
@@ -65,6 +66,7 @@ def numbers_agree(plan: Numbers, result: NumbersResult, withheld: Collection[str
 
 
 def numbers_usable(means: Rows, quantiles: Rows) -> Gate:
+    """The published rows of `means` and `quantiles` have usable errors and intervals."""
     columns = ("standard_error", "ci_low", "ci_high")
     parts: list[Rows] = [{"estimate": means["mean"], **{column: means[column] for column in columns}}]
     if quantiles:
@@ -73,6 +75,7 @@ def numbers_usable(means: Rows, quantiles: Rows) -> Gate:
 
 
 def numbers_complete(plan: Numbers, means: Rows, quantiles: Rows, withheld: Collection[str] = ()) -> Gate:
+    """The published rows of `means` and `quantiles` hold each attribute and each declared quantile once."""
     declared: list[tuple[str, float | None]] = [(name, None) for name in plan.attributes if name not in withheld]
     asked = [question for question in plan.questions if question.attribute not in withheld]
     declared += [(question.attribute, p) for question in asked for p in question.probabilities]

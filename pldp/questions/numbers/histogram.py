@@ -47,10 +47,12 @@ class Histogram:
 
 
 def bin_edges(bounds: Bounds, bins: int) -> Floats:
+    """The ends of equally wide bins between the declared bounds: one more than there are bins."""
     return np.linspace(bounds.lower, bounds.upper, bins + 1)
 
 
 def bucket_width(mechanism: Window, bins: int) -> int:
+    """How many steps of the mechanism's grid a bin has; ValueError where they are no whole number."""
     if bins < 2 or mechanism.steps % bins:
         raise ValueError(f"the number of bins must be a power of two from 2 to {mechanism.steps} (got {bins})")
     return mechanism.steps // bins

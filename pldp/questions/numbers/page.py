@@ -30,6 +30,7 @@ FLAG = "◦\u00a0"
 
 
 def holds(page: Published) -> str:
+    """How many means a release published, as its list of contents says it; empty without any."""
     number = len(page.rows("means"))
     return words.counted(number, "mean") if number else ""
 
@@ -43,6 +44,7 @@ def reliable(row: Row) -> bool:
 
 
 def results(page: Published) -> tuple[Section, ...]:
+    """The section of published means and quantiles: one table with a small chart for each; none without means."""
     means = page.rows("means")
     if not means:
         return ()
@@ -170,6 +172,7 @@ def _interval(row: Row) -> str:
 
 
 def query(page: Published) -> Query | None:
+    """A query to start from: all means; None where there are none."""
     if not page.rows("means"):
         return None
     return Query(("attribute", "mean", "standard_error", "ci_low", "ci_high"), "means")

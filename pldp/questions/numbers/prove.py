@@ -29,6 +29,7 @@ EACH = 720_720
 
 
 def recomputed(plan: Numbers) -> Iterator[Compared]:
+    """The chances and moments of every mechanism beside those computed again from ε by other code."""
     for name, epsilon, mechanism in _channels(plan):
         if isinstance(mechanism, Window):
             chances = mechanism.inside, mechanism.outside, mechanism.inside - mechanism.outside
@@ -111,6 +112,8 @@ def _expected(plan: Numbers, level: int, truth: dict[int, float]) -> NumberCount
 
 
 def rehearsed(plan: Numbers, stream: Keystream, cells: int) -> Iterator[Trial]:
+    """Trials of the kernels with made-up people, at most `cells` cells drawn; the module loads when they are asked
+    for."""
     from pldp.questions.numbers.rehearse import rehearse
 
     return rehearse(plan, stream, cells)

@@ -43,6 +43,8 @@ class _Heard:
 
 
 def rehearse(plan: Numbers, stream: Keystream, cells: int) -> Iterator[Trial]:
+    """A trial for each mechanism of each level: made-up people at a few places, drawn by the release's kernels, against
+    the law of their reports. All of them together draw about `cells` cells."""
     for sheet in plan.sheets():
         level = plan.codes[sheet.path]
         _, pilot = counted(plan, sheet, _people(plan, 1.0, _PILOT, stream), stream)

@@ -36,12 +36,14 @@ Probabilities = Annotated[tuple[Annotated[Finite, Field(gt=0, lt=1)], ...], Fiel
 
 
 def check_bounds(bounds: tuple[float, float]) -> None:
+    """BrokenRule unless the lower bound is below the upper one and their distance is finite."""
     low, high = bounds
     if not low < high or not math.isfinite(high - low):
         raise BrokenRule(f"must rise, from the lowest to the highest value (got {low:g} and {high:g})", field="bounds")
 
 
 def check_probabilities(quantiles: tuple[float, ...]) -> None:
+    """BrokenRule where a quantile is asked for twice."""
     if len(set(quantiles)) != len(quantiles):
         raise BrokenRule("must differ from each other", field="quantiles")
 
