@@ -43,8 +43,9 @@ bench: install
 reproduce: install
 	@$(BIN)/pldp reproduce all
 
-reference: install   # the parts of docs/tables.md that follow from pldp/tables
+reference: install   # the parts of docs/tables.md that follow from pldp/tables, and the spec's schema for editors
 	@$(BIN)/python -m pldp.tasks.reference docs/tables.md
+	@$(BIN)/python -m pldp.tasks.specschema docs/spec.md docs/spec.schema.json
 
 clean:
 	rm -rf data/home data/sample.parquet .mypy_cache .ruff_cache .pytest_cache .hypothesis

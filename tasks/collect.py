@@ -14,6 +14,7 @@ import numpy as np
 
 from pldp.questions.question import Columns
 from pldp.questions.received import Received
+from pldp.questions.rows import height
 from pldp.questions.shuffle import shuffle
 from pldp.tasks.drafts import commit
 from pldp.tasks.inbox import Delivery
@@ -21,7 +22,7 @@ from pldp.tasks.ingest import Ingested, ingest, n_partitions
 from pldp.tasks.repeats import most_equal
 from pldp.tasks.reports import commit_reports
 from pldp.tasks.run import ANSWERED, Run
-from pldp.tasks.sent import Inbox, Sent, batches, height, sent_of
+from pldp.tasks.sent import Inbox, Sent, batches, sent_of
 from pldp.tasks.specfile import SpecFile
 from pldp.tasks.stage import stage
 

@@ -20,6 +20,7 @@ from pldp.errors import Outcome, SourceError
 from pldp.questions.plan import Plan
 from pldp.questions.question import Columns, Question, Sheet
 from pldp.questions.received import SetAside
+from pldp.questions.rows import height
 from pldp.tasks.collector.manifest import Manifest
 from pldp.tasks.inbox import MOST_BYTES, MOST_ROWS, Delivery, Reason, deliveries, open_delivery
 from pldp.tasks.reports import columns_of
@@ -240,11 +241,6 @@ def _batches(one: Delivery, box: Inbox) -> Iterator[tuple[Columns, int]]:
 def batches(one: Delivery, box: Inbox) -> Iterator[Columns]:
     """The usable rows of a file that was looked at before."""
     return (columns for columns, _ in _batches(one, box))
-
-
-def height(columns: Columns) -> int:
-    """How many rows columns have."""
-    return len(next(iter(columns.values())))
 
 
 def _added(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,7 +1,5 @@
-"""The values that a page is built of. Kinds of questions make them; nothing here knows HTML, frames or files.
-
-Figures are text already: a page says a number in one way, and the chart, its alternative and the table agree.
-"""
+"""The values that a page is built of. Kinds of questions make them; nothing here knows HTML, frames or files. Figures
+are text already: a page says a number in one way, and the chart, its alternative and the table agree."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ Text = tuple[str | Run, ...]
 
 
 def strong(text: str) -> Run:
-    """Words of a paragraph that stand out."""
+    """Words that stand out."""
     return Run("strong", text)
 
 

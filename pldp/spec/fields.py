@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic_core import core_schema
 
 from pldp.channels.exact import parse_ratio
 from pldp.errors import BrokenRule
@@ -21,6 +23,7 @@ Value = Annotated[
     Field(min_length=1, max_length=200),
     AfterValidator(lambda text: _writable(text)),
     BeforeValidator(lambda value: _as_text(value)),
+    WithJsonSchema({"type": ["string", "number"], "minLength": 1, "maxLength": 200}),
 ]
 
 
@@ -57,12 +60,19 @@ class Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))
 
 
-def one_of(*names: str) -> AfterValidator:
-    """A field that names something of a registry: its names are the registry's."""
+@dataclass(frozen=True)
+class OneOf:
+    """Of a field that names something of a registry: its names are the registry's, for editors too."""
 
-    def check(name: str) -> str:
-        if name not in names:
-            raise BrokenRule(f"must be one of {', '.join(names)}")
+    names: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self._known, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self.names)}
+
+    def _known(self, name: str) -> str:
+        if name not in self.names:
+            raise BrokenRule(f"must be one of {', '.join(self.names)}")
         return name
-
-    return AfterValidator(check)

@@ -148,7 +148,7 @@ def check_choices(choices: dict[str, Fraction], missing: str | None) -> None:
 
 
 def check_shares(field: str, shares: dict[str, Fraction] | None, choices: dict[str, Fraction]) -> None:
-    """BrokenRule unless the shares declared in `field` are of levels that there are and sum to exactly 1."""
+    """BrokenRule unless the shares declared in `field` are of levels that there are, and sum to 1 as decimals go."""
     if shares is None:
         return
     unknown = set(shares) - set(choices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from pldp.errors import BrokenRule
 from pldp.spec.fields import Model, Whole
@@ -47,10 +47,18 @@ def _bytes(value: Any) -> Any:
 class Runner(Model):
     """Threads of this process, unless `dask` names a cluster: `local`, or the address of one that runs already."""
 
-    dask: Annotated[str | None, BeforeValidator(_place)] = None
+    dask: Annotated[
+        str | None,
+        BeforeValidator(_place),
+        WithJsonSchema({"type": ["string", "null"], "pattern": f"^({LOCAL}|{_ADDRESS.pattern})$"}),
+    ] = None
     workers: Annotated[Whole, Field(ge=1, le=MAX_WORKERS)] | None = None
     """Processes of a local cluster; None for one a core."""
-    memory: Annotated[int | None, BeforeValidator(_bytes)] = None
+    memory: Annotated[
+        int | None,
+        BeforeValidator(_bytes),
+        WithJsonSchema({"type": ["string", "null"], "pattern": f"^{_SIZE.pattern}$"}),
+    ] = None
     """What a process may hold: this one with threads, each worker with dask. Partitions are sized by it."""
 
     @model_validator(mode="before")

@@ -57,6 +57,7 @@ class File(Source):
             raise self.unreadable()
 
     def headless(self) -> SourceError:
+        """What is said of a file without a header that can be used."""
         return SourceError(
             f"cannot be read as {self.format} with a header of different column names",
             self.outcome,

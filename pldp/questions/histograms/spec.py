@@ -14,14 +14,14 @@ from pydantic import Field, model_validator
 from pldp.channels.registry import PROTOCOLS
 from pldp.errors import BrokenRule, quoted
 from pldp.questions.numbers.spec import MAX_BINS, Finite, Probabilities, check_bounds, check_probabilities
-from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole, one_of
+from pldp.spec.fields import Model, Name, OneOf, Ratio, Text, Value, Whole
 from pldp.spec.levels import is_whole
 from pldp.spec.wording import Label, Labels, check_labels
 
 MAX_VALUES = 10_000
 
 Method = Literal["guarded", "sum", "oc", "oc+", "op", "op-exact", "em", "auem", "self-calibrated", "emoa-paper"]
-Mechanism = Annotated[str, one_of("auto", *PROTOCOLS)]
+Mechanism = Annotated[str, OneOf(("auto", *PROTOCOLS))]
 
 
 class Category(Model):

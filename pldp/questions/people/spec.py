@@ -21,7 +21,7 @@ from pldp.questions.numbers.spec import Number, Numbers
 from pldp.questions.people.attributes import Attribute
 from pldp.questions.people.combination import LINEAR, Combination, Reference
 from pldp.spec.columns import check_roles
-from pldp.spec.fields import Model, Name, Whole, one_of
+from pldp.spec.fields import Model, Name, OneOf, Whole
 from pldp.spec.gates import Gates as Gates
 from pldp.spec.levels import Budget, Expected, Levels, check_shares, is_whole
 from pldp.spec.retention import Retention as Retention
@@ -54,7 +54,7 @@ class Spec(Model):
     numbers: Numbers | None = None
     expected: Expected = Expected()
     combination: Combination = Combination()
-    postprocess: Annotated[str, one_of(*POSTPROCESSES)] | None = None
+    postprocess: Annotated[str, OneOf(tuple(POSTPROCESSES))] | None = None
     intervals: Intervals = Intervals()
     gates: Gates = Gates()
     retention: Retention = Retention()

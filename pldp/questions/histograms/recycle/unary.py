@@ -43,6 +43,7 @@ class Recycled(PureProtocol):
 
     @property
     def retain(self) -> Fraction:
+        """The chance that the last recycling leaves a bit as it is."""
         return Fraction(self.again, SCALE)
 
     def perturb(self, values: Values, stream: Keystream) -> Reports:
