@@ -68,6 +68,19 @@ def test_quantiles_lean_below_their_own_bin(seed: int) -> None:
     assert min(row["coverage"] for row in rows) >= LEAST
 
 
+def test_the_truth_counts_people_by_level_and_value() -> None:
+    """Over any split of them, each cell by itself: counted here one person at a time."""
+    rows, plan = vault(300), question()
+    parts = [{name: column[at] for name, column in rows.items()} for at in (slice(0, 100), slice(100, None))]
+    truth = true_histograms(plan, reader(parts))
+    for i, attribute in enumerate(plan.attributes):
+        counts = truth.counts[attribute.name]
+        assert counts.shape == (len(plan.levels), len(attribute.values))
+        everybody = list(zip(rows[plan.choice_field(i)].tolist(), rows[f"value_{i}"].tolist(), strict=True))
+        assert {place: everybody.count(place) for place in np.ndindex(counts.shape)} == dict(np.ndenumerate(counts))
+        assert len(set(counts.ravel().tolist())) > 2, "a truth that could not tell cells apart"
+
+
 def test_people_s_own_quantiles_are_the_truth() -> None:
     """Everybody is at the first year of the bin, where nobody who is spread evenly has a median."""
     rows = vault(3000)
