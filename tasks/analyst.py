@@ -185,7 +185,6 @@ def _group_levels(levels: Sequence[Mapping[str, Any]]) -> GroupLevels | None:
         slope=slope,
         base=base,
         n_values=first["n_values"],
-        n_declared=first["n_declared"],
     )
 
 

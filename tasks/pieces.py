@@ -23,8 +23,8 @@ from pldp.tasks.cores import cores
 from pldp.tasks.run import Run
 from pldp.tasks.tags import SORT_KEY, TWIN
 
-COUNTED, WEIGHT = "counted_", "weight_"
-"""Columns of pieces beside the key: what is counted and dropped, such as why a choice is not stated; a weight."""
+COUNTED = "counted_"
+"""How columns of pieces begin that are counted and dropped, such as why a choice is not stated."""
 KEYS = (SORT_KEY, TWIN)
 REASONS = 3
 """Values of a column that is counted: 0 where there is nothing to tell."""

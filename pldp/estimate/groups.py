@@ -31,7 +31,6 @@ class GroupLevels:
     slope: Floats
     base: Floats
     n_values: int
-    n_declared: int
 
     @property
     def noise(self) -> Noise:

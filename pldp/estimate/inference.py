@@ -62,7 +62,6 @@ class Histogram:
     """One attribute's result. `method` is what was applied, after any fallback."""
 
     method: str
-    biased: bool
     frequency: Floats
     standard_error: Floats
     ci_low: Floats
@@ -124,7 +123,6 @@ def estimate_histogram(
             error = bootstrap_error(method, recipe, levels, unbiased.frequency, reference, rng)
     return Histogram(
         method=method,
-        biased=method not in LINEAR_METHODS or recipe.postprocess != "none",
         frequency=frequency,
         standard_error=np.sqrt(error**2 + beyond),
         ci_low=linear.low,

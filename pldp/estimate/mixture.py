@@ -34,7 +34,6 @@ class Mixture:
     covariance: Floats
     shares: Floats
     shares_error: Floats
-    iterations: int
     gap: float
     converged: bool
     trace: tuple[float, ...]
@@ -125,7 +124,6 @@ def correct_em(
         covariance=ours,
         shares=rho,
         shares_error=errors(levels, n),
-        iterations=path.passes,
         gap=path.gap,
         converged=path.gap <= tolerance,
         trace=path.trace,

@@ -58,7 +58,6 @@ def estimate_hidden(
     low, high = _interval(joint, reported, protocols, level_report, recipe, fit.frequency)
     return Histogram(
         method=recipe.method,
-        biased=recipe.method in LIKELIHOODS or recipe.postprocess != "none",
         frequency=fit.frequency,
         standard_error=np.sqrt(fit.error**2 + beyond),
         ci_low=low,

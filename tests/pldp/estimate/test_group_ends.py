@@ -25,7 +25,7 @@ from tests.pldp.world import z_bound
 def published(protocols: tuple[PureProtocol, ...], frequency: Floats, n: Counts, g: int) -> GroupLevels:
     parts = [[float(one.moments[name]) for one in protocols] for name in protocols[0].moments]
     own, other, slope, base = (np.array(part) for part in parts)
-    return GroupLevels(n, frequency, own, other, slope, base, g, protocols[0].domain_size)
+    return GroupLevels(n, frequency, own, other, slope, base, g)
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)

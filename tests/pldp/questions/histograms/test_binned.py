@@ -337,7 +337,7 @@ def test_the_standard_error_of_a_binned_quantile_has_the_width_of_its_bin() -> N
     plan = histograms_of(planned(attributes=[PAY])).attributes[0]
     share, nothing = np.array([0.2, 0.7, 0.1]), np.zeros((3, 3))
     sure = Combined(share, np.zeros(3), np.ones((1, 3)))
-    histogram = Histogram("oc+", False, share, np.ones(3), share, share, sure, 1.0, True, covariance=nothing)
+    histogram = Histogram("oc+", share, np.ones(3), share, share, sure, 1.0, True, covariance=nothing)
     (found,) = binned_distribution(plan, histogram, 10**9, Recipe()).quantiles
     assert (found.ci_low, found.ci_high) == (10, 20.5)
     assert found.standard_error == pytest.approx(10.5 / np.sqrt(12), rel=1e-3)
