@@ -2,8 +2,8 @@
 
 A report's worst-case ratio is how many times likelier it may be with one answer than with another. Its logarithm is
 what a channel spends, and adds up over independent reports. Spends are counted here in bits, in steps of 2^-192: a
-budget of ε allows ε / ln 2 bits. A spend is never rounded down and a budget never up, so no plan passes that spends more
-than it states; thresholds over 2^64 leave gaps that are 2^100 times wider than what rounding takes.
+budget of ε allows ε / ln 2 bits. A spend is never rounded down and a budget never up, so no plan passes that spends
+more than it states; thresholds over 2^64 leave gaps that are 2^100 times wider than what rounding takes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What clients say that a channel spends is the worst-case ratio of the pipeline's channel of the same numbers, and that of
-enumerated chances; it is never below, and above by less than any threshold's step."""
+"""What clients say that a channel spends is the worst-case ratio of the pipeline's channel of the same numbers, and
+that of enumerated chances; it is never below, and above by less than any threshold's step."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_logarithm_is_rounded_up_and_by_next_to_nothing(ratio: Fraction) -> No
 
 
 def test_a_budget_is_rounded_down_and_a_spend_up() -> None:
-    assert LOG2_E == int(FINE.divide(1 << PLACES, FINE.ln(Decimal(2))))
+    assert int(FINE.divide(1 << PLACES, FINE.ln(Decimal(2)))) == LOG2_E
     for epsilon in (Fraction(1), Fraction(1, 3), Fraction(22, 7)):
         below = exp_below(epsilon)
         assert spend(below.numerator, below.denominator) <= allowed(epsilon) + (1 << 8), "of sixty digits"
