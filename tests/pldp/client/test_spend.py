@@ -115,7 +115,7 @@ def test_a_single_value_tells_nothing() -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(8)])
 def test_mechanisms_spend_what_the_pipeline_says(name: str, epsilon: Fraction) -> None:
     mechanism: Any = NUMERIC[name].for_budget(epsilon)
-    kind = MECHANISMS[name]
+    kind: Any = MECHANISMS[name]
     client = kind(**{key: int(getattr(mechanism, key)) for key in kind.__dataclass_fields__})
     if name == "laplace":
         assert client.spend == exponential(mechanism.exact_epsilon)
