@@ -152,8 +152,8 @@ def honest_reports(question: Question, rows: Columns, stream: Keystream) -> dict
 def fake_reports(question: Question, level: str, fakes: int, stream: Keystream, *, alike: bool) -> dict[str, Columns]:
     """What so many fakes at a level (of aggregates, a profile) send, by the path of the sheet.
 
-    Of those who are alike there is one more in every file: of two files that are equal to the byte one is set aside as a
-    copy, and a report about the target alone is the same number for several protocols.
+    Of those who are alike there is one more in every file: of two files that are equal to the byte one is set aside as
+    a copy, and a report about the target alone is the same number for several protocols.
     """
     sent: dict[str, Columns] = {}
     for sheet in question.sheets():

@@ -56,8 +56,8 @@ def reach_of(confidence: float) -> float:
 
 
 def with_fakes(expected: Predictions, spec: Any, reaches: Iterable[Reach]) -> Predictions:
-    """What a plan shows of a question, and where clients send the reports the table `fakes` with it; and a sentence where
-    a cap on weights does the opposite of what it is for."""
+    """What a plan shows of a question, and where clients send the reports the table `fakes` with it; and a sentence
+    where a cap on weights does the opposite of what it is for."""
     if spec.source.reports is None:
         return expected
     rows = list(reaches)
