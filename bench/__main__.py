@@ -2,7 +2,8 @@
 
 `python -m bench scale --users N…` and `runners --users N` run a part of them, and
 `python -m bench people [--people PYTHON NODE PAGE WRONG]` takes fewer people of each client;
-`python -m bench proof --repeats N` another number of rehearsals.
+`python -m bench proof --repeats N` another number of rehearsals; `python -m bench collector --quiet` asks for its rate
+by the wall clock too.
 Three stand apart, because they take as long as they are told to:
 `python -m bench coverage [--quick] [--seconds N] [--fresh] [--write] [--only PART…]` looks at intervals,
 `python -m bench poisoning [--write]` at what fake people do to a release,
@@ -47,6 +48,8 @@ DOCUMENT = "performance"
 def main(names: list[str]) -> int:
     if names[:1] in (["fuzz"], ["coverage"], ["people"], ["poisoning"]) or names[:2] == ["proof", "--repeats"]:
         return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1
+    if names[:2] == ["collector", "--quiet"]:
+        return 0 if import_module("bench.collector").main(names[1:]) else 1
     if names[:1] in (["scale"], ["runners"]) and names[1:2] == ["--users"]:
         return 0 if import_module(f"bench.{names[0]}").main(names[1:]) else 1
     known = (*NAMES, DOCUMENT)

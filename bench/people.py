@@ -68,6 +68,9 @@ def wrong_messages(service: Service, answered: Sequence[Answers]) -> Iterator[by
     """A client whose thresholds are two thirds of the plan's, of totals one third, and who says nothing of it."""
     document = json.loads(json.dumps(service.plan.document))
     _distort(document["questions"])
+    for question in document["questions"]:  # no client would go along with what is stated
+        for part in (*question["choices"], question.get("hidden", {})):
+            part["epsilon"] = "1000"
     distorted = replace(parse_plan(json.dumps(document).encode()), sha256=service.plan.sha256)
     return python_messages(service, answered, distorted)
 

@@ -58,14 +58,14 @@ ATTACKS = (
 def sent_files(file: Any, attack: Attack, people: int, folder: Path) -> None:
     """Honest files and those of the attack."""
     rng, stream = np.random.default_rng(), Keystream.secure()
-    for question in file.plan.questions:
+    for number, question in enumerate(file.plan.questions):
         level = attack.at[question.kind == "aggregates"]
         honest = honest_reports(question, honest_rows(question, people, rng), stream)
         write(folder, honest, "honest")
         if attack.twice:
             write(folder, {path: rows for path, rows in honest.items() if _of(path, level, question.kind)}, "again")
         if attack.share:
-            fakes = round(attack.share * people)
+            fakes = round(attack.share * people) + 10 * number
             write(folder, fake_reports(question, level, fakes, stream, alike=attack.alike), "fakes")
 
 

@@ -150,13 +150,18 @@ def honest_reports(question: Question, rows: Columns, stream: Keystream) -> dict
 
 
 def fake_reports(question: Question, level: str, fakes: int, stream: Keystream, *, alike: bool) -> dict[str, Columns]:
-    """What so many fakes at a level (of aggregates, a profile) send, by the path of the sheet."""
+    """What so many fakes at a level (of aggregates, a profile) send, by the path of the sheet.
+
+    Of those who are alike there is one more in every file: of two files that are equal to the byte one is set aside as
+    a copy, and a report about the target alone is the same number for several protocols.
+    """
     sent: dict[str, Columns] = {}
     for sheet in question.sheets():
         reports = _false(question, sheet, level, fakes, stream)
         if reports is not None:
+            more = fakes + len(sent)
             sent[sheet.path] = (
-                {name: np.repeat(column[:1], fakes, axis=0) for name, column in reports.items()} if alike else reports
+                {name: np.repeat(column[:1], more, axis=0) for name, column in reports.items()} if alike else reports
             )
     return sent
 

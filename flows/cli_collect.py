@@ -47,7 +47,7 @@ def serve(
     disk: Annotated[int, typer.Option(min=1, help="Megabytes that the inbox may take.")] = 8192,
 ) -> None:
     """Take people's messages, and serve the plan and the page. It reads no key and no vault, and logs nobody."""
-    from pldp.flows.collecting import serve
+    from pldp.flows.collector_service import serve
     from pldp.flows.collector_writer import Limits
 
     serve(plan, home, host, port, Limits(rate=rate, disk=disk << 20))

@@ -1,32 +1,21 @@
-"""Running the collector: one process, loopback unless told otherwise, no access log."""
+"""An inbox around the collector: its signed plan, its tokens, and what is released of it."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import resource
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 
-import uvicorn
-
 from pldp.client.plan import Plan, read_plan
 from pldp.client.questions import Refused
 from pldp.errors import Outcome, SourceError
-from pldp.flows.collector import Collector, application
-from pldp.flows.collector_protocol import CONNECTIONS, GuardedProtocol
-from pldp.flows.collector_writer import Limits
 from pldp.tasks.collector.closing import close_slot
 from pldp.tasks.collector.store import Store, database, opened, token_hash
-from pldp.tasks.drafts import commit
-from pldp.tasks.durable import make_folder
 from pldp.tasks.inbox import printable
 from pldp.tasks.specfile import SpecFile, resolve
 
 PLAN = "plan.signed"
-_FILES = 100
-"""That the collector may have open beside its connections."""
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
@@ -49,45 +38,6 @@ def signed_plan(path: Path, now: datetime | None = None) -> tuple[Plan, bytes]:
 
 def _own_fingerprint(envelope: bytes) -> str:
     return hashlib.sha256(bytes.fromhex(envelope.split(b"\n", 1)[0].split(b" ")[3].decode())).hexdigest()
-
-
-def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -> None:
-    """Take messages until the process is told to end."""
-    os.umask(0o077)
-    plan, envelope = signed_plan(plan_path)
-    make_folder(folder)
-    commit(folder / PLAN, envelope, mode=0o644)  # public, and read by whoever releases
-    if (folder / PLAN).read_bytes() != envelope:
-        raise SourceError(
-            "holds messages to another plan, and a message answers one",
-            Outcome.NOTHING_COLLECTED,
-            file=printable(folder),
-            remedy="Name another folder.",
-        )
-    _make_room()
-    app = application(Collector(folder, plan, envelope, limits))
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        http=GuardedProtocol,
-        ws="none",
-        access_log=False,
-        log_level="error",
-        server_header=False,
-        date_header=False,
-        limit_concurrency=CONNECTIONS,
-        timeout_keep_alive=5,
-        proxy_headers=False,
-    )
-
-
-def _make_room() -> None:
-    """As many files as connections may need: whoever opens them all must not keep the inbox from being opened."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = CONNECTIONS + _FILES if hard == resource.RLIM_INFINITY else min(CONNECTIONS + _FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def make_tokens(folder: Path, number: int) -> list[str]:

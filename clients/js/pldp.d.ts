@@ -43,6 +43,8 @@ export interface Question {
   /** Where the level is hidden: questions of one group share one level, and one report about it. */
   readonly group: string | null;
   readonly levels: unknown;
+  /** What the report about the level spends at most. */
+  readonly levelEpsilon: string | null;
   readonly importance: "none" | "stated" | "columns" | "weights";
   readonly important: readonly boolean[] | null;
   readonly asked: readonly string[];

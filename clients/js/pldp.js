@@ -30,6 +30,75 @@ export class Refused extends Error {
   }
 }
 
+// ------------------------------------------------------------------------------------------------------------ spend
+
+// A channel spends the logarithm of its worst-case ratio: how many times likelier a report may be with one answer than
+// with another. Spends are counted in bits, in steps of 2^-192, never rounded down; a budget of ε allows ε / ln 2 bits,
+// never rounded up. Thresholds over 2^64 leave gaps that are 2^100 times wider than what rounding takes.
+const PLACES = 192n;
+const WORK = 256n;
+const LOG2_E = 0x171547652b82fe1777d0ffda0d23a7d11d6aef551bad2b4b1n; // 1 / ln 2 in such steps, rounded down
+const INFINITE = 1n << 1024n; // more than any plan states
+
+const over = (number, by) => (number + by - 1n) / by; // rounded up, of what is not negative
+const bitLength = (number) => BigInt(number.toString(2).length);
+const largest = (numbers) => numbers.reduce((most, one) => (one > most ? one : most));
+const sum = (numbers) => numbers.reduce((total, one) => total + one, 0n);
+
+const spends = new Map();
+
+/** log2 of the ratio of two chances, the larger over the smaller, rounded up. */
+function spend(one, other) {
+  const [top, bottom] = one > other ? [one, other] : [other, one];
+  if (top === bottom) return 0n;
+  if (bottom <= 0n) return INFINITE;
+  const key = `${top}/${bottom}`;
+  if (!spends.has(key)) spends.set(key, logarithm(top, bottom));
+  return spends.get(key);
+}
+
+function logarithm(top, bottom) {
+  let number = over(top << WORK, bottom);
+  let bits = bitLength(number) - 1n - WORK;
+  number = over(number, 1n << bits);
+  for (let i = 0n; i < PLACES; i++) { // squaring doubles the logarithm; its next digit is whether two is passed
+    number = over(number * number, 1n << WORK);
+    bits <<= 1n;
+    if (number >= 2n << WORK) {
+      number = over(number, 2n);
+      bits += 1n;
+    }
+  }
+  return bits + 1n;
+}
+
+/** The most that a budget allows: of its text in the plan. */
+function allowed(epsilon) {
+  const [above, below = "1"] = epsilon.split("/");
+  return (BigInt(above) * LOG2_E) / BigInt(below);
+}
+
+/** The most that so many numbers spend together if they are dealt these units: [units, spend] is what one may have. The
+ * mean of what they are dealt is units / among, so that they spend at most as often the upper hull there. */
+function dealtSpend(points, units, among) {
+  const hull = [];
+  for (const point of [...points].sort(([a, low], [b, high]) => (a < b || (a === b && low < high) ? -1 : 1))) {
+    for (;;) {
+      const [[a, low], [b, middle]] = hull.length > 1 ? hull.slice(-2) : [[], []];
+      if (hull.length < 2 || (middle - low) * (point[0] - b) > (point[1] - middle) * (b - a)) break;
+      hull.pop();
+    }
+    hull.push(point);
+  }
+  for (let i = 1; i < hull.length; i++) {
+    const [[least, low], [most, high]] = [hull[i - 1], hull[i]];
+    if (least * among > units || units > most * among || least === most) continue;
+    const above = (high - low) * (units - among * least);
+    return among * low + (above < 0n ? -(-above / (most - least)) : over(above, most - least));
+  }
+  throw new Error("no class for the units that are dealt");
+}
+
 // ---------------------------------------------------------------------------------------------------------- drawing
 
 const systemBytes = (count) => globalThis.crypto.getRandomValues(new Uint8Array(count));
@@ -82,12 +151,14 @@ function bucketOf(residue, buckets) {
 }
 
 /** Frequency protocols: a value (a BigInt below domain_size) in, one whole number out. `own` and `other` are the chances
- * that a report points to the own value and to a given other one. */
+ * that a report points to the own value and to a given other one, `worst` the two whose ratio is the worst over all
+ * reports and values. */
 const PROTOCOLS = {
   krr: {
     takes: ["domain_size", "redraw"],
     draw: (p, value, dice) => (dice.coin(p.redraw) ? dice.below(p.domain_size) : value),
     bits: (p) => (p.domain_size <= 256n ? 8 : 16),
+    worst: (p) => [(SCALE - p.redraw) * p.domain_size + p.redraw, p.redraw],
     other: (p) => ratio(p.redraw, SCALE * p.domain_size),
     own: (p) => plus(ratio(SCALE - p.redraw, SCALE), PROTOCOLS.krr.other(p)),
   },
@@ -99,6 +170,7 @@ const PROTOCOLS = {
       return report ^ (1n << value);
     },
     bits: (p) => Number(p.domain_size),
+    worst: (p) => [p.keep ** 2n, (SCALE - p.keep) ** 2n], // two values differ in two bits
     other: (p) => ratio(SCALE - p.keep, SCALE),
     own: (p) => ratio(p.keep, SCALE),
   },
@@ -110,6 +182,7 @@ const PROTOCOLS = {
       return report;
     },
     bits: (p) => Number(p.domain_size),
+    worst: (p) => [SCALE - p.flip, p.flip],
     other: (p) => ratio(p.flip, SCALE),
     own: () => ratio(1n, 2n),
   },
@@ -125,6 +198,8 @@ const PROTOCOLS = {
       return report;
     },
     bits: (p) => Number(p.domain_size),
+    // Sets with the value are C(k − 1, size − 1), sets without it C(k − 1, size).
+    worst: (p) => [p.include * (p.domain_size - p.size), (SCALE - p.include) * p.size],
     other: (p) => ratio(p.size * SCALE - p.include, SCALE * (p.domain_size > 1n ? p.domain_size - 1n : 1n)),
     own: (p) => ratio(p.include, SCALE),
   },
@@ -137,6 +212,7 @@ const PROTOCOLS = {
       return c | (d << 16n) | (e << 32n) | (bucket << 48n);
     },
     bits: () => 64,
+    worst: (p) => [(SCALE - p.redraw) * (p.buckets > 1n ? p.buckets : 0n) + p.redraw, p.redraw],
     other(p) {
       const floor = PRIME / p.buckets;
       const larger = PRIME % p.buckets;
@@ -146,6 +222,9 @@ const PROTOCOLS = {
     own: (p) => plus(ratio(SCALE - p.redraw, SCALE), ratio(p.redraw, SCALE * p.buckets)),
   },
 };
+
+/** Of a protocol; nothing where there is one value only. */
+const protocolSpend = (p) => (p.domain_size === 1n ? 0n : spend(...PROTOCOLS[p.mechanism].worst(p)));
 
 /** One of 0 … 2^bits, at random such that its expectation is the code, exactly. */
 function roundCode(code, bits, dice) {
@@ -197,20 +276,26 @@ function laplaceDraw(p, code, dice) {
   return report < 0n ? 0n : report >= 2n * MIDDLE ? 2n * MIDDLE - 1n : report;
 }
 
+/** Words by which a cell of the window is told, against those by which a cell outside is. */
+const windowSpend = (p) => spend(p.weight << p.bits, largest([0n, (SCALE >> p.bits) - p.window * p.weight]));
+const duchiSpend = (p) => spend(p.keep, SCALE - p.keep);
+
 /** Of numbers: a code from 0 to 2^31 in, one whole number out. `blind` is the share of reports that do not look at it. */
 const MECHANISMS = {
-  pm: { takes: ["bits", "window", "weight"], draw: windowDraw, blind: windowBlind },
-  sw: { takes: ["bits", "window", "weight"], draw: windowDraw, blind: windowBlind },
-  duchi: { takes: ["keep"], draw: duchiDraw, blind: (p) => ratio(2n * (SCALE - p.keep), SCALE) },
+  pm: { takes: ["bits", "window", "weight"], draw: windowDraw, spend: windowSpend, blind: windowBlind },
+  sw: { takes: ["bits", "window", "weight"], draw: windowDraw, spend: windowSpend, blind: windowBlind },
+  duchi: { takes: ["keep"], draw: duchiDraw, spend: duchiSpend, blind: (p) => ratio(2n * (SCALE - p.keep), SCALE) },
   hm: {
     takes: ["bits", "window", "weight", "keep", "mix"],
     draw(p, code, dice) {
       return p.mix && dice.coin(p.mix) ? 2n + windowDraw(p, code, dice) : duchiDraw(p, code, dice);
     },
+    spend: (p) => largest([p.mix ? windowSpend(p) : 0n, p.mix < SCALE ? duchiSpend(p) : 0n]),
     blind: (p) =>
       plus(times(ratio(p.mix, SCALE), windowBlind(p)), times(ratio(SCALE - p.mix, SCALE), MECHANISMS.duchi.blind(p))),
   },
-  laplace: { takes: ["bits", "length"], draw: laplaceDraw, blind: null },
+  laplace: { takes: ["bits", "length"], draw: laplaceDraw, blind: null,
+    spend: (p) => over((FINE << p.bits) * (LOG2_E + 1n), p.length) }, // the bounds are 2^bits steps apart
 };
 
 function windowBlind(p) {
@@ -228,6 +313,20 @@ function lawDraw(law, dice) {
     return size;
   }, dice);
 }
+
+/** On one grid unit. From a size to the next the digits below some place fall from 1 to 0 and that one rises, or the tail
+ * does; each such step is a ratio of its own. */
+function lawSpend({ digits, tail }) {
+  let [most, top, bottom] = [0n, 1n, 1n];
+  for (const digit of digits) {
+    most = largest([most, spend(top * (SCALE - digit), bottom * digit)]);
+    [top, bottom] = [top * digit, bottom * (SCALE - digit)];
+  }
+  return largest([most, spend(top * SCALE, bottom * tail)]);
+}
+
+/** Of each attribute, on one grid unit of it, towards all providers together: their noises are independent. */
+const perUnit = ({ laws }) => laws[0].map((_, i) => sum(laws.map((row) => lawSpend(row[i]))));
 
 // --------------------------------------------------------------------------------------------------------- channels
 
@@ -296,12 +395,13 @@ function deal(channel, importance) {
   return dealt;
 }
 
-/** Of every kind of channel: how it is read from the plan, whether it is made for what the question asks, and the rows
- * of whole numbers that it draws. */
+/** Of every kind of channel: how it is read from the plan, whether it is made for what the question asks, the logarithm
+ * of the worst-case ratio over all rows and answers, and the rows of whole numbers that it draws. */
 const CHANNELS = {
   histogram: {
     read: (part) => ({ protocol: parameters(PROTOCOLS, part) }),
     fits: ({ protocol }, { attributes }) => covers(protocol, attributes.reduce((product, one) => product * one.values.length, 1)),
+    spend: ({ protocol }) => protocolSpend(protocol),
     rows: (channel, value, dice) => [protocolRow(channel.protocol, value, dice)],
   },
   numbers: {
@@ -319,6 +419,11 @@ const CHANNELS = {
       const stated = important === null || important.length === asked.length;
       return known && stated && classes.every((one) => one.channels.length === asked.length);
     },
+    /** As if every sampled number were the one that its class protects least, and units were dealt the worst way. */
+    spend({ classes, sampled, units }) {
+      const points = classes.map((one) => [one.units, largest(one.channels.map((each) => MECHANISMS[each.mechanism].spend(each)))]);
+      return points.length === 1 ? BigInt(sampled) * points[0][1] : dealtSpend(points, units, BigInt(sampled));
+    },
     rows(channel, { codes, importance }, dice) {
       const asked = dice.choose(codes.length, channel.sampled);
       const dealt = deal(channel, asked.map((number) => importance[number]));
@@ -334,6 +439,9 @@ const CHANNELS = {
     read: (part) => ({ keepZero: wholes(part.keep_zero), keepOne: wholes(part.keep_one) }),
     fits: ({ keepZero, keepOne }, { attributes: [{ values }] }) =>
       keepZero.length === values.length && keepOne.length === values.length,
+    /** Bits are independent: somebody holds every item, somebody else none, and a report may be at its worst in all. */
+    spend: ({ keepZero, keepOne }) =>
+      sum(keepZero.map((zero, i) => largest([spend(keepOne[i], SCALE - zero), spend(zero, SCALE - keepOne[i])]))),
     rows(channel, held, dice) {
       if (held.some((item) => item >= channel.keepZero.length)) throw new Error("an item lies beyond the channel's items");
       let report = 0n;
@@ -352,6 +460,18 @@ const CHANNELS = {
     },
     fits: ({ redraw, mass }, { attributes: [{ kind, values }] }) =>
       kind === "value" && redraw.length === values.length && mass.length === values.length,
+    /** Of each value: who has it, and the least and the most redrawn of the others. */
+    spend({ redraw, mass }) {
+      const total = sum(mass);
+      const order = ordered(redraw);
+      const last = order.length - 1;
+      return largest(redraw.map((own, y) => {
+        const others = [order[own === order[0] ? 1 : 0], order[own === order[last] ? last - 1 : last]];
+        const chances = others.filter((one) => one !== undefined).map((one) => one * mass[y]);
+        const kept = (SCALE - own) * total + own * mass[y];
+        return largest(chances.map((one) => spend(one, kept)).concat(chances.length > 1 ? spend(...chances) : 0n));
+      }));
+    },
     rows(channel, [value], dice) {
       if (value >= channel.redraw.length) throw new Error("the value lies beyond the channel's domain");
       if (!dice.coin(channel.redraw[value])) return [[BigInt(value)]];
@@ -369,6 +489,13 @@ const CHANNELS = {
     fits({ nValues, length, protocol, candidates }, { attributes: [{ values }] }) {
       const places = candidates ? nValues >= candidates.length : nValues === values.length;
       return places && covers(protocol, nValues + length);
+    },
+    /** A report of k-RR points to one value, which is drawn of a list once in `length` times; other reports may point to
+     * a whole list, and gain nothing. */
+    spend({ protocol, length }) {
+      if (protocol.mechanism !== "krr") return protocolSpend(protocol);
+      const redrawn = protocol.redraw * BigInt(length);
+      return spend((SCALE - protocol.redraw) * protocol.domain_size + redrawn, redrawn);
     },
     rows(channel, held, dice) {
       let places = held;
@@ -389,6 +516,8 @@ const CHANNELS = {
       return { profile: whole(part.profile), laws: chosen };
     },
     fits: ({ laws }, { attributes }) => laws.every((one) => one.length === attributes.length),
+    /** On the least that an item can count for: one unit of one attribute. `totals` checks the rest. */
+    spend: (channel) => largest(perUnit(channel)),
     rows: (channel, totals, dice) =>
       channel.laws.map((laws) => [
         channel.profile,
@@ -431,6 +560,18 @@ function requireFitting(question) {
   const forms = new Set(choices.map(({ channel, boxes }) => JSON.stringify([channel.protocol?.mechanism, boxes])));
   insist(kind === "histogram" && forms.size === 1, "levels that are not hidden");
   insist(levels.mechanism === "krr" && levels.domain_size === BigInt(choices.length), "a report about other levels");
+}
+
+const TELLS_MORE = "reports would tell more than the ε that the plan states. Do not answer it";
+
+/** Refused where a report may be more than e^ε times likelier with one answer than with another, for the ε that the plan
+ * states of the choice, or of the report about a hidden level. */
+function requirePromise({ name, choices, levels, levelEpsilon }) {
+  const promises = [...choices.values()].map((one) => [one.name, CHANNELS[one.channel.kind].spend(one.channel), one.epsilon]);
+  if (levels !== null) promises.push(["the report about the level", protocolSpend(levels), levelEpsilon]);
+  for (const [which, spent, epsilon] of promises) {
+    if (spent >= INFINITE || spent > allowed(epsilon)) throw new Refused(`${name}, ${which}: ${TELLS_MORE}`);
+  }
 }
 
 // ------------------------------------------------------------------------------------------------------------- plan
@@ -495,6 +636,8 @@ function readQuestion(part, attributes) {
   if (asked.some((one) => !one)) throw new Error("an attribute is missing");
   [...choices.values()].forEach((choice) => requireRational(choice.epsilon));
   asked.forEach((one) => one.grid === undefined || requireRational(one.grid));
+  if (part.hidden) requireRational(part.hidden.epsilon);
+  if (part.cap != null && !(Number.isSafeInteger(part.cap) && part.cap >= 1)) throw new Error("a cap is a whole number from 1 on");
   const question = {
     name: part.name,
     kind: part.kind,
@@ -502,6 +645,7 @@ function readQuestion(part, attributes) {
     choices,
     group: part.hidden?.group ?? null,
     levels: part.hidden ? parameters(PROTOCOLS, part.hidden.channel) : null,
+    levelEpsilon: part.hidden?.epsilon ?? null,
     importance: part.importance ?? "none",
     important: part.important ?? null,
     asked: part.asked ?? [],
@@ -509,6 +653,7 @@ function readQuestion(part, attributes) {
     cap: part.cap ?? null,
   };
   requireFitting(question);
+  requirePromise(question);
   return question;
 }
 
@@ -523,9 +668,11 @@ function rational(written) {
 /**
  * Whole grid units per attribute, as `Person.answer` takes them, from the public catalogue: how much an item counts for
  * which attribute. `held` says how often a person has each item, or lists items once. Where the plan has a cap, an item
- * counts so often at most: its budget is for no more.
+ * counts so often at most: its budget is for no more. Refused where an item of the catalogue would spend more than the
+ * plan states.
  */
 export function totals(question, catalogue, held) {
+  requireItems(question, catalogue);
   const counts = Array.isArray(held) ? Object.fromEntries(held.map((item) => [item, 1])) : held;
   const sums = new Map(question.attributes.map(({ name }) => [name, [0n, 1n]]));
   for (const [item, count] of Object.entries(counts)) {
@@ -540,15 +687,31 @@ export function totals(question, catalogue, held) {
       if (sums.has(name)) sums.set(name, plus(sums.get(name), times([counted, 1n], rational(weight))));
     }
   }
-  const units = question.attributes.map(({ name, grid }) => {
-    const [top, bottom] = sums.get(name);
-    const [above, below] = rational(grid);
-    if ((top * below) % (bottom * above)) {
-      throw new Refused(`${name}: a weight of the catalogue is no multiple of the plan's grid. Ask the operator`);
-    }
-    return [name, Number((top * below) / (bottom * above))];
-  });
-  return Object.fromEntries(units);
+  return Object.fromEntries(question.attributes.map((one) => [one.name, Number(unitsOf(one, sums.get(one.name)))]));
+}
+
+function unitsOf({ name, grid }, [top, bottom]) {
+  const [above, below] = rational(grid);
+  if ((top * below) % (bottom * above)) {
+    throw new Refused(`${name}: a weight of the catalogue is no multiple of the plan's grid. Ask the operator`);
+  }
+  return (top * below) / (bottom * above);
+}
+
+/** Refused where having one item of the catalogue more, or one occurrence of it where there is no cap, is told to all
+ * providers together by more than the ε that the plan states: noises are independent, so what units spend adds up. */
+function requireItems({ name, attributes, choices, cap }, catalogue) {
+  const weights = (item) => attributes.map((one) => unitsOf(one, rational(Object.hasOwn(item, one.name) ? item[one.name] : 0)));
+  const rows = [...new Map(Object.values(catalogue).map(weights).map((row) => [row.join(), row])).values()];
+  const seen = new Set();
+  for (const { channel, epsilon } of choices.values()) {
+    const each = perUnit(channel);
+    const key = [...each, epsilon].join();
+    if (seen.has(key)) continue;
+    seen.add(key);
+    const spent = rows.map((row) => sum(row.map((units, i) => units * each[i]))).map((one) => one * BigInt(cap ?? 1));
+    if (spent.some((one) => one > allowed(epsilon))) throw new Refused(`${name}: for this catalogue ${TELLS_MORE}`);
+  }
 }
 
 /** The nearest whole number, half to even. */
@@ -789,9 +952,11 @@ function pointing(pairs, without, having) {
   };
 }
 
+const ordered = (numbers) => [...numbers].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+
 function valueOdds({ redraw, mass }) {
-  const total = mass.reduce((sum, one) => sum + one);
-  const order = [...redraw].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  const total = sum(mass);
+  const order = ordered(redraw);
   const n = order.length;
   return redraw.flatMap((own, x) => {
     const kept = plus(ratio(SCALE - own, SCALE), ratio(own * mass[x], SCALE * total));
@@ -837,7 +1002,10 @@ const EXPLAIN = {
   },
   totals({ laws }) {
     const sizes = range(laws.flat().map(meanSize), tenths);
-    return { words: `Each total gets noise of typically ${sizes} units, for every provider anew.`, other: null, own: null };
+    const told =
+      `Each total gets noise of typically ${sizes} units, for every provider anew. This client has checked what one unit ` +
+      "of one total tells against the plan's ε; whole items it checks where it is given the catalogue.";
+    return { words: told, other: null, own: null };
   },
   numbers({ sampled, classes }) {
     const all = classes.flatMap((one) => one.channels);

@@ -22,6 +22,7 @@ from typing import Any
 from pldp.client.dice import Dice
 from pldp.client.numeric import Mechanism
 from pldp.client.protocols import KRR, Protocol
+from pldp.client.spend import dealt
 
 Row = tuple[int, ...]
 WORD = 64
@@ -55,6 +56,11 @@ class Channel(ABC):
     def possible(self, rows: Sequence[Row]) -> bool:
         """Whether rows of the right shape are some that an answer can have led to."""
 
+    @property
+    @abstractmethod
+    def spend(self) -> int:
+        """The logarithm of the worst-case ratio over all rows and answers (spend.py)."""
+
 
 @dataclass(frozen=True)
 class Histogram(Channel):
@@ -70,6 +76,10 @@ class Histogram(Channel):
     def possible(self, rows: Sequence[Row]) -> bool:
         report = from_words(rows[0])
         return report is not None and self.protocol.possible(report)
+
+    @property
+    def spend(self) -> int:
+        return self.protocol.spend
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,11 @@ class Hidden(Channel):
     def possible(self, rows: Sequence[Row]) -> bool:
         level, *words = rows[0]
         return self.levels.possible(level) and Histogram(self.protocol).possible([tuple(words)])
+
+    @property
+    def spend(self) -> int:
+        """On the value: what the report about the level tells of the level is another budget."""
+        return self.protocol.spend
 
 
 @dataclass(frozen=True)
@@ -152,3 +167,9 @@ class Numbers(Channel):
         if len(self.classes) > 1 and sum(self.classes[row[1]].units for row in rows) != self.units:
             return False
         return all(self.classes[class_].mechanisms[number].possible(report) for number, class_, report in rows)
+
+    @property
+    def spend(self) -> int:
+        """As if every sampled number were the one that its class protects least, and units were dealt the worst way."""
+        points = [(one.units, max(mechanism.spend for mechanism in one.mechanisms)) for one in self.classes]
+        return self.sampled * points[0][1] if len(points) == 1 else dealt(points, self.units, self.sampled)

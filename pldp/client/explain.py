@@ -51,7 +51,11 @@ def explain(question: Question, choice: str) -> Odds:
         return Odds(first + odds.words, odds.other, odds.held)
     if isinstance(channel, Totals):
         sizes = [mean_size(law) for laws in channel.laws for law in laws]
-        return Odds(f"Each total gets noise of typically {_range(sizes, _tenths)} units, for every provider anew.")
+        return Odds(
+            f"Each total gets noise of typically {_range(sizes, _tenths)} units, for every provider anew. This client "
+            "has checked what one unit of one total tells against the plan's ε; whole items it checks where it is "
+            "given the catalogue."
+        )
     if isinstance(channel, Numbers):
         return _numbers(channel)
     raise TypeError("a channel that cannot be explained")

@@ -1,18 +1,22 @@
-"""Whether a question's channels are made for what it asks.
+"""Whether a question's channels are made for what it asks, and spend no more than the plan states.
 
 A channel that is made for fewer values than people may have would send the others as they are, while its odds look
-harmless: k-RR keeps a value that it never draws, and a bit beyond the last is never flipped. Such plans are refused.
+harmless: k-RR keeps a value that it never draws, and a bit beyond the last is never flipped. One that keeps its values
+more often than its ε allows breaks the promise by which people choose. Such plans are refused.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from pldp.client.channels import Channel, Hidden, Histogram, Numbers
 from pldp.client.holdings import Bits, OneValue, Sampled, Totals
 from pldp.client.protocols import Protocol, Subset
-from pldp.client.questions import Question
+from pldp.client.questions import Question, Refused
+from pldp.client.spend import Unbounded, allowed
 
+TELLS_MORE = "reports would tell more than the ε that the plan states. Do not answer it"
 _ANSWERS = {
     "histogram": ({"value", "bins"}, (Histogram, Hidden)),
     "numbers": ({"number"}, (Numbers,)),
@@ -36,6 +40,24 @@ def require_fitting(question: Question) -> None:
         boxes = {choice.boxes for choice in question.choices.values()}
         _require(question.kind == "histogram" and len(forms) == len(boxes) == 1, "levels that are not hidden")
         _require(question.levels.domain_size == len(used), "a report about other levels")
+
+
+def require_promise(question: Question) -> None:
+    """Refused where a report may be more than e^ε times likelier with one answer than with another, for the ε that the
+    plan states of the choice, or of the report about a hidden level. Of totals see `catalogue.py` too."""
+    for choice in question.choices.values():
+        _require_spend(question.name, choice.name, choice.channel, choice.epsilon)
+    if question.levels is not None and question.level_epsilon is not None:
+        _require_spend(question.name, "the report about the level", question.levels, question.level_epsilon)
+
+
+def _require_spend(question: str, which: str, channel: Channel | Protocol, epsilon: Fraction) -> None:
+    try:
+        keeps = channel.spend <= allowed(epsilon)
+    except Unbounded:
+        keeps = False
+    if not keeps:
+        raise Refused(f"{question}, {which}: {TELLS_MORE}")
 
 
 def _fits(channel: Channel, question: Question) -> bool:

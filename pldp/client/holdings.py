@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from pldp.client.channels import WORD, Channel, Histogram, Row, from_words, to_words
-from pldp.client.dice import HALF, Dice
-from pldp.client.protocols import Protocol
+from pldp.client.dice import HALF, SCALE, Dice
+from pldp.client.protocols import KRR, Protocol
+from pldp.client.spend import spend
 
 _FARTHEST = (1 << 33) + (1 << 40)
 """No report lies farther from zero: the largest total that counts, and more than any noise reaches."""
@@ -39,6 +40,13 @@ class Bits(Channel):
         report = from_words(rows[0])
         return report is not None and report < 1 << len(self.keep_zero)
 
+    @property
+    def spend(self) -> int:
+        """Bits are independent, and a report may be at its worst in all of them: somebody holds every item, somebody
+        else none."""
+        pairs = zip(self.keep_zero, self.keep_one, strict=True)
+        return sum(max(spend(one, SCALE - zero), spend(zero, SCALE - one)) for zero, one in pairs)
+
 
 @dataclass(frozen=True)
 class OneValue(Channel):
@@ -62,6 +70,18 @@ class OneValue(Channel):
 
     def possible(self, rows: Sequence[Row]) -> bool:
         return 0 <= rows[0][0] < len(self.redraw)
+
+    @property
+    def spend(self) -> int:
+        """Of each value: who has it, and the least and the most redrawn of the others."""
+        total, order = sum(self.mass), sorted(self.redraw)
+        worst = 0
+        for redraw, mass in zip(self.redraw, self.mass, strict=True):
+            least = order[1:2] if redraw == order[0] else order[:1]
+            most = order[-2:-1] if redraw == order[-1] else order[-1:]
+            chances = [(SCALE - redraw) * total + redraw * mass, *(one * mass for one in least + most)]
+            worst = max(worst, spend(max(chances), min(chances)))
+        return worst
 
 
 @dataclass(frozen=True)
@@ -90,6 +110,15 @@ class Sampled(Channel):
     def possible(self, rows: Sequence[Row]) -> bool:
         return Histogram(self.protocol).possible(rows)
 
+    @property
+    def spend(self) -> int:
+        """A report of k-RR points to one value, which is drawn of a list once in `length` times; other reports may
+        point to a whole list, and gain nothing."""
+        if not isinstance(self.protocol, KRR):
+            return self.protocol.spend
+        redraw = self.protocol.redraw
+        return spend((SCALE - redraw) * self.protocol.domain_size + redraw * self.length, redraw * self.length)
+
 
 @dataclass(frozen=True)
 class Law:
@@ -106,6 +135,16 @@ class Law:
             negative = dice.coin(HALF)
             if size or not negative:  # minus zero is drawn again, or zero would count twice
                 return -size if negative else size
+
+    @property
+    def spend(self) -> int:
+        """On one grid unit. From a size to the next the digits below some place fall from 1 to 0 and that one rises, or
+        the tail does; each such step is a ratio of its own."""
+        worst, top, bottom = 0, 1, 1
+        for digit in self.digits:
+            worst = max(worst, spend(top * (SCALE - digit), bottom * digit))
+            top, bottom = top * digit, bottom * (SCALE - digit)
+        return max(worst, spend(top * SCALE, bottom * self.tail))
 
 
 @dataclass(frozen=True)
@@ -127,3 +166,13 @@ class Totals(Channel):
 
     def possible(self, rows: Sequence[Row]) -> bool:
         return all(row[0] == self.profile and max(map(abs, row[1:])) <= _FARTHEST for row in rows)
+
+    @property
+    def per_unit(self) -> tuple[int, ...]:
+        """Of each attribute, on one grid unit of it, towards all providers together: their noises are independent."""
+        return tuple(sum(law.spend for law in column) for column in zip(*self.laws, strict=True))
+
+    @property
+    def spend(self) -> int:
+        """On the least that an item can count for: one unit of one attribute. `catalogue.py` has the rest."""
+        return max(self.per_unit)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from pldp.client.dice import HALF, SCALE, Dice
+from pldp.client.spend import exponential, spend
 
 CODE_BITS = 31
 CODES = 1 << CODE_BITS
@@ -38,6 +40,11 @@ class Mechanism(ABC):
     def possible(self, report: int) -> bool:
         """Whether some code can have led to it."""
 
+    @property
+    @abstractmethod
+    def spend(self) -> int:
+        """The logarithm of the worst-case ratio over all reports and codes."""
+
 
 @dataclass(frozen=True)
 class Window(Mechanism):
@@ -62,6 +69,12 @@ class Window(Mechanism):
     def possible(self, report: int) -> bool:
         return 0 <= report < (1 << self.bits) + self.window
 
+    @property
+    def spend(self) -> int:
+        # Words by which a cell of the window is told, and those by which a cell outside is.
+        outside = (SCALE >> self.bits) - self.window * self.weight
+        return spend(self.weight << self.bits, max(outside, 0))
+
 
 @dataclass(frozen=True)
 class Duchi(Mechanism):
@@ -75,6 +88,10 @@ class Duchi(Mechanism):
 
     def possible(self, report: int) -> bool:
         return report in (0, 1)
+
+    @property
+    def spend(self) -> int:
+        return spend(self.keep, SCALE - self.keep)
 
 
 @dataclass(frozen=True)
@@ -94,6 +111,12 @@ class HM(Mechanism):
 
     def possible(self, report: int) -> bool:
         return 0 <= report < (2 + (1 << self.bits) + self.window if self.mix else 2)
+
+    @property
+    def spend(self) -> int:
+        branches: list[Mechanism] = [Duchi(self.keep)] if self.mix < SCALE else []
+        branches += [Window(self.bits, self.window, self.weight)] if self.mix else []
+        return max(branch.spend for branch in branches)
 
 
 @dataclass(frozen=True)
@@ -122,6 +145,11 @@ class Laplace(Mechanism):
 
     def possible(self, report: int) -> bool:
         return 0 <= report < 2 * _MIDDLE
+
+    @property
+    def spend(self) -> int:
+        # The bounds are 2^bits steps apart.
+        return exponential(Fraction(_FINE << self.bits, self.length))
 
 
 def _exp(numerator: int, denominator: int, dice: Dice) -> bool:

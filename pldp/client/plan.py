@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from pldp.client.ed25519 import verify
-from pldp.client.fitting import require_fitting
+from pldp.client.fitting import require_fitting, require_promise
 from pldp.client.questions import Attribute, Question, Refused, read_attribute, read_question
 from pldp.client.written import LONGEST
 
@@ -86,6 +86,7 @@ def parse_plan(body: bytes, fingerprint: str = "") -> Plan:
         questions = {one["name"]: read_question(one, attributes) for one in document["questions"]}
         for question in questions.values():
             require_fitting(question)
+            require_promise(question)
         expires = datetime.strptime(document["expires"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         name, period = str(document["name"]), str(document["period"])
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError, RecursionError):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pldp.client.dice import HALF, SCALE, Dice
+from pldp.client.spend import spend
 
 PRIME = 32749
 
@@ -41,6 +42,16 @@ class Protocol(ABC):
         """Of a report as a whole number."""
 
     @property
+    def spend(self) -> int:
+        """The logarithm of the worst-case ratio over all reports and values; nothing where there is one value only."""
+        return 0 if self.domain_size == 1 else spend(*self._worst)
+
+    @property
+    @abstractmethod
+    def _worst(self) -> tuple[int, int]:
+        """That ratio of two chances, or its inverse."""
+
+    @property
     @abstractmethod
     def held(self) -> Fraction:
         """Chance that a report points to the own value."""
@@ -66,6 +77,10 @@ class KRR(Protocol):
     @property
     def bits(self) -> int:
         return 8 if self.domain_size <= 1 << 8 else 16
+
+    @property
+    def _worst(self) -> tuple[int, int]:
+        return (SCALE - self.redraw) * self.domain_size + self.redraw, self.redraw
 
     @property
     def held(self) -> Fraction:
@@ -99,6 +114,11 @@ class BRR(Vector):
         return flips ^ 1 << value
 
     @property
+    def _worst(self) -> tuple[int, int]:
+        # Two values differ in two bits.
+        return self.keep**2, (SCALE - self.keep) ** 2
+
+    @property
     def held(self) -> Fraction:
         return Fraction(self.keep, SCALE)
 
@@ -115,6 +135,10 @@ class OUE(Vector):
 
     def _draw(self, value: int, dice: Dice) -> int:
         return sum(dice.coin(HALF if j == value else self.flip) << j for j in range(self.domain_size))
+
+    @property
+    def _worst(self) -> tuple[int, int]:
+        return SCALE - self.flip, self.flip
 
     @property
     def held(self) -> Fraction:
@@ -141,6 +165,11 @@ class Subset(Vector):
 
     def possible(self, report: int) -> bool:
         return super().possible(report) and report.bit_count() == self.size
+
+    @property
+    def _worst(self) -> tuple[int, int]:
+        # Sets with the value are C(k − 1, size − 1), sets without it C(k − 1, size).
+        return self.include * (self.domain_size - self.size), (SCALE - self.include) * self.size
 
     @property
     def held(self) -> Fraction:
@@ -180,6 +209,11 @@ class OLH(Protocol):
     @property
     def bits(self) -> int:
         return 64
+
+    @property
+    def _worst(self) -> tuple[int, int]:
+        # Of a hash function k-RR with as many values as there are buckets.
+        return (SCALE - self.redraw) * (self.buckets if self.buckets > 1 else 0) + self.redraw, self.redraw
 
     @property
     def held(self) -> Fraction:

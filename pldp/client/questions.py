@@ -105,6 +105,8 @@ class Question:
     """Where the level is hidden: questions of one group share one level, and one report about it."""
     levels: KRR | None = None
     """The channel of that report."""
+    level_epsilon: Fraction | None = None
+    """The most that it spends."""
     important: tuple[int, ...] | None = None
     """Of numbers: what matters, where the plan says so and nobody else does."""
     asked: tuple[str, ...] = ()
@@ -186,11 +188,18 @@ def read_question(part: Mapping[str, Any], attributes: Mapping[str, Attribute]) 
         choices=choices,
         group=None if hidden is None else hidden["group"],
         levels=levels,
+        level_epsilon=None if hidden is None else rational(hidden["epsilon"]),
         important=None if important is None else tuple(int(flag) for flag in important),
         asked=tuple(part.get("asked", ())),
         phase=int(part.get("phase", 0)),
-        cap=part.get("cap"),
+        cap=_cap(part.get("cap")),
     )
+
+
+def _cap(written: Any) -> int | None:
+    if written is not None and (isinstance(written, bool) or not isinstance(written, int) or written < 1):
+        raise ValueError("a cap is a whole number from 1 on")
+    return written
 
 
 def read_channel(part: Mapping[str, Any], question: Mapping[str, Any], levels: KRR | None) -> Channel:

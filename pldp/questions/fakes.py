@@ -7,7 +7,7 @@ own figure; what they have in common stands here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,9 @@ from pldp.questions.rows import stacked
 
 FAKES = 0.01
 """Fake people for every honest one."""
+_NOTICEABLE = 1.001
+"""Times further that fakes get under a cap, where it is said: less is what weights under a cap that binds nobody are
+rounded by."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,30 @@ def reach_of(confidence: float) -> float:
 
 
 def with_fakes(expected: Predictions, spec: Any, reaches: Iterable[Reach]) -> Predictions:
-    """What a plan shows of a question, and where clients send the reports the table `fakes` with it."""
+    """What a plan shows of a question, and where clients send the reports the table `fakes` with it; and a sentence
+    where a cap on weights does the opposite of what it is for."""
     if spec.source.reports is None:
         return expected
-    return replace(expected, tables={**expected.tables, "fakes": fakes_table(reaches)})
+    rows = list(reaches)
+    notes = expected.notes + tuple(stronger_under_cap(rows))
+    return replace(expected, tables={**expected.tables, "fakes": fakes_table(rows)}, notes=notes)
+
+
+def stronger_under_cap(reaches: Iterable[Reach]) -> Iterator[str]:
+    """Of each estimate that fakes move further with the cap than without: the cap takes weight from one level and gives
+    it to others, of which the strictest may have the longer lever."""
+    rows = list(reaches)
+    free = {(one.attribute, one.estimate, one.combination): one for one in rows if one.cap == UNCAPPED}
+    for one in rows:
+        without = free.get((one.attribute, one.estimate, one.combination))
+        if one.cap == UNCAPPED or without is None or not one.moved or not without.moved:
+            continue
+        if one.moved < _NOTICEABLE * without.moved:
+            continue
+        yield (
+            f"level_weight_cap {one.cap:g} makes fakes stronger on {one.attribute}, {one.estimate}: they move it by "
+            f"{one.moved:.3g} from {one.at}, and by {without.moved:.3g} from {without.at} without the cap"
+        )
 
 
 def fakes_table(reaches: Iterable[Reach]) -> Rows:

@@ -65,10 +65,10 @@ class Service:
     def start(self) -> None:
         self.port = free_port()
         arguments = ["collect", "serve", "plan.signed", "--home", "inbox", "--port", str(self.port)]
-        log = (self.folder / "log").open("ab")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "pldp.flows.cli", *arguments], cwd=self.folder, stdout=log, stderr=log
-        )
+        with (self.folder / "said").open("ab") as said, (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "pldp.flows.cli", *arguments], cwd=self.folder, stdout=said, stderr=log
+            )
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             with suppress(httpx.TransportError):
@@ -112,6 +112,37 @@ def slow(request: pytest.FixtureRequest) -> bool:
 def stored(service: Service) -> int:
     with Store(service.inbox, database(service.inbox, 0)) as store:
         return len(list(store.contents()))
+
+
+def test_it_says_where_it_listens_once_it_does_and_that_it_stopped_and_nothing_else(service: Service) -> None:
+    assert service.process is not None
+    expires = service.plan.expires.strftime("%Y-%m-%d %H:%M")
+    said = [
+        f"Collecting at {service.url} until {expires} UTC, when the plan expires.",
+        f"Page: {service.url}/#fingerprint={service.plan.fingerprint}",
+        f"Stop with Ctrl+C, or kill {service.process.pid}; `pldp release` closes what came in, also while this runs.",
+    ]
+    until = time.monotonic() + PATIENCE
+    while (service.folder / "said").read_text().splitlines() != said:
+        assert time.monotonic() < until, (service.folder / "said").read_text()
+        time.sleep(0.05)
+    assert httpx.post(f"{service.url}/reports", content=service.message()).status_code == 202
+    process = service.process
+    service.stop(signal.SIGTERM)
+    assert process.returncode == 0
+    assert (service.folder / "said").read_text().splitlines() == [
+        *said,
+        "Stopped. Every message that was acknowledged is on disk.",
+    ]
+
+
+def test_a_port_that_is_taken_is_named(service: Service) -> None:
+    arguments = ["collect", "serve", "plan.signed", "--home", "other", "--port", str(service.port)]
+    again = subprocess.run(
+        [sys.executable, "-m", "pldp.flows.cli", *arguments], cwd=service.folder, capture_output=True
+    )
+    assert (again.returncode, again.stdout) == (2, b"")
+    assert f"127.0.0.1:{service.port} cannot be listened at (Address already in use)" in again.stderr.decode()
 
 
 def test_messages_are_kept_once_and_refused_with_a_reason(service: Service) -> None:
@@ -316,7 +347,8 @@ PLANTED = {"X-Forwarded-For": "203.0.113.77", "User-Agent": "planted-agent", "Co
 
 
 def nothing_planted(service: Service, tokens: list[str], bodies: list[bytes]) -> None:
-    """Neither a token, an id, an answer, an address nor a header, in any file of the inbox or in the log."""
+    """Neither a token, an id, an answer, an address nor a header, in any file of the inbox or in the log; and of what
+    it said at its start only where it listens."""
     files = [path for path in service.inbox.rglob("*") if path.is_file() and path.name != "plan.signed"]
     left = b"".join(path.read_bytes() for path in (*files, service.folder / "log"))
     ids = [json.loads(body)["id"] for body in bodies]
@@ -325,6 +357,8 @@ def nothing_planted(service: Service, tokens: list[str], bodies: list[bytes]) ->
     assert left
     assert [word for word in words if word.encode() in left] == []
     assert not any(bytes.fromhex(one) in left for one in ids)
+    said = (service.folder / "said").read_text().replace(service.url, "")
+    assert [word for word in words if word in said] == []
 
 
 def nothing_links(service: Service, spent: list[str], unspent: list[str]) -> None:

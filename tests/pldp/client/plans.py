@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -81,7 +82,13 @@ def items(protocol: str = "bounded", holds: str = "many", length: int = 1, **mor
     return make_release(spec, plan_items(spec, names, None)), spec
 
 
-def aggregates(grid: Fraction = Fraction(1), **more: Any) -> tuple[ReleasePlan, Any]:
+WEIGHTS = ((1, 0, 0), (1, 1, 0), (0, 2, 1), (0, 0, 1))
+
+
+def aggregates(
+    grid: Fraction = Fraction(1), weights: Sequence[Sequence[int]] = WEIGHTS, **more: Any
+) -> tuple[ReleasePlan, Any]:
+    """Of a catalogue whose items have these weights, in units of the grid."""
     content = {
         "kind": "aggregates",
         "name": "films",
@@ -93,8 +100,7 @@ def aggregates(grid: Fraction = Fraction(1), **more: Any) -> tuple[ReleasePlan, 
         "profiles": {"open": 1, "shy": {"action": "1/4", "drama": "1/2", "comedy": "1/8"}},
     }
     spec = AggregatesSpec.model_validate(content | more)
-    weights = np.array([[1, 0, 0], [1, 1, 0], [0, 2, 1], [0, 0, 1]]) * float(grid)
-    return release_plan(spec, dense_catalogue(spec.attributes, weights, grid), "0" * 64), spec
+    return release_plan(spec, dense_catalogue(spec.attributes, np.array(weights) * float(grid), grid), "0" * 64), spec
 
 
 def document(made: tuple[ReleasePlan, Any], period: str = "2026-11", adapted: bytes | None = None) -> bytes:

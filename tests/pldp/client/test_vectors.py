@@ -72,6 +72,15 @@ def test_totals_follow_from_the_catalogue() -> None:
     assert VECTORS["totals"][4]["totals"] == {"action": 6, "drama": 3, "comedy": 4}, "capped at 3 of 5"
 
 
+@pytest.mark.parametrize("weights", [{"action": 3}, {"action": "3/2", "drama": "2"}, {"comedy": "7/2"}])
+def test_a_catalogue_is_refused_whose_items_spend_more_than_the_plan_states(weights: Any) -> None:
+    """The plan is made for items of at most 3/2 of action, 1/2 of drama and 2 of comedy."""
+    for case in VECTORS["totals"]:
+        question = parse_plan(case["plan"].encode()).questions["aggregates"]
+        with pytest.raises(Refused, match="for this catalogue reports would tell more"):
+            totals(question, case["catalogue"] | {"more": weights}, case["held"])
+
+
 @pytest.mark.parametrize("held", [["jaws"], {"heat": -1}, {"heat": 1.5}, {"heat": True}, ["third"]])
 def test_what_the_catalogue_cannot_count_is_refused(held: Any) -> None:
     case = VECTORS["totals"][0]

@@ -130,13 +130,15 @@ CATALOGUE: dict[str, dict[str, Any]] = {
     "alien": {"action": "3/2", "horror": 7},
     "annie": {"comedy": 2},
 }
+WEIGHTS = ((2, 1, 0), (3, 0, 0), (0, 0, 4), (0, 0, 1))
+"""In halves, and of what the plan asks for."""
 
 
 def summed() -> list[dict[str, Any]]:
     """What people hold, and what it adds up to; without a cap, and with one of 3."""
     made: list[dict[str, Any]] = []
     for more in ({}, {"count": {"cap": 3}}):
-        body = document(aggregates(Fraction(1, 2), **more))
+        body = document(aggregates(Fraction(1, 2), WEIGHTS, **more))
         question = parse_plan(body).questions["aggregates"]
         for held in ({"heat": 5, "annie": 1}, ["alien", "heat"], {"alien": 4, "heat": 0}, []):
             found = totals(question, CATALOGUE, held)

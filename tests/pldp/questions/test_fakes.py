@@ -21,6 +21,7 @@ from pldp.questions.numbers.fakes import fake_reaches as number_reaches
 from pldp.questions.numbers.histogram import bucket_counts, estimate_histogram
 from pldp.questions.numbers.quantiles import quantiles
 from pldp.questions.question import Columns
+from pldp.questions.specs import spec_of
 from pldp.tasks.sent import read_sent
 from pldp.tasks.specfile import SpecFile, load_spec
 
@@ -99,6 +100,24 @@ def test_one_percent_of_fakes_move_estimates_as_far_as_planned(kind: str, cap: f
             moved, most = after[attribute] - before[attribute], reach.moved or 0.0
             assert moved <= 1.1 * most, (attribute, level)
             assert level != reach.at or moved >= 0.8 * most, (attribute, level)
+
+
+def test_a_cap_that_makes_fakes_stronger_is_said_to(tmp_path: Path) -> None:
+    """In `sum`, which is a cap of 1, k-RR's strictest level has the longer lever; a cap of 4 binds no level."""
+    said = {}
+    for cap in (1, 4):
+        file = planned(tmp_path, cap=cap)
+        question = question_of(file, "histograms")
+        notes = question.predictions(spec_of(file.spec, question)).notes
+        said[cap] = [note for note in notes if "stronger" in note], reaches(question)
+    assert said[4][0] == []
+    (note,), known = said[1]
+    capped, free = (one for one in known if one.attribute == "krr" and one.combination == "guarded")
+    assert (capped.at, free.at) == ("high", "low")
+    assert note == (
+        f"level_weight_cap 1 makes fakes stronger on krr, share: they move it by {capped.moved:.3g} from high, and by "
+        f"{free.moved:.3g} from low without the cap"
+    )
 
 
 def test_a_cap_bounds_the_weakest_level(tmp_path: Path) -> None:
