@@ -35,10 +35,7 @@ def cells_within(runner: Runner, default: int) -> int:
 
 
 def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
-    """Write a partition's rows; how many they are.
-
-    To disk before the vault says that it is complete; a rerun after a crash asks no more than that.
-    """
+    """Write a partition's rows; how many they are. They are not on disk yet: see Syncs."""
     path.parent.mkdir(exist_ok=True, mode=0o700)
     rows = 0
     with path.open("wb") as handle:
@@ -49,8 +46,6 @@ def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Sc
             for batch in batches:
                 writer.write_batch(batch)
                 rows += len(batch)
-        handle.flush()
-        os.fsync(handle.fileno())
     return rows
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from pldp.questions.question import Columns, Question, Sheet
 from pldp.questions.shuffle import shuffle
 from pldp.tasks.partitions import read_partition
-from pldp.tasks.reports import columns_of, commit_reports, read_reports
+from pldp.tasks.reports import Commits, columns_of, commit_reports, read_reports
 from pldp.tasks.run import Run
 from pldp.tasks.stage import stage
 
@@ -21,19 +21,29 @@ def perturb(run: Run, phase: int, choice: str | None, batch: Sequence[int]) -> i
     Drawn once: a file that is committed is never drawn again, and a second writer that lost the race leaves what is
     there. How many reports were drawn now.
     """
-    asked = [(q, s) for q, s in run.plan.sheets if s.choice == choice and s.phase == phase]
-    drawn = 0
-    for partition in batch:
-        missing = [
-            (question, sheet)
-            for question, sheet in asked
-            if sheet.covers(partition) and not run.report_file(sheet, partition).exists()
-        ]
-        drawn += draw_partition(run, partition, missing) if missing else 0
-    return drawn
+    return _draw(run, [(q, s) for q, s in run.plan.sheets if s.choice == choice and s.phase == phase], batch)
 
 
-def draw_partition(run: Run, partition: int, missing: Sequence[tuple[Question, Sheet]]) -> int:
+@stage()
+def perturb_together(run: Run, phase: int, batch: Sequence[int]) -> int:
+    """The same of everybody, whatever they chose: for workers who read the vault over a network, a partition once."""
+    return _draw(run, [(q, s) for q, s in run.plan.sheets if s.phase == phase], batch)
+
+
+def _draw(run: Run, asked: Sequence[tuple[Question, Sheet]], batch: Sequence[int]) -> int:
+    with Commits() as commits:
+        for partition in batch:
+            missing = [
+                (question, sheet)
+                for question, sheet in asked
+                if sheet.covers(partition) and not run.report_file(sheet, partition).exists()
+            ]
+            if missing:
+                draw_partition(run, partition, missing, commits)
+    return commits.reports
+
+
+def draw_partition(run: Run, partition: int, missing: Sequence[tuple[Question, Sheet]], commits: Commits) -> None:
     """Read a partition of the vault once and commit a report file of it for each of these sheets.
 
     What stands beside a sheet's reports is committed before them: a rerun repeats it instead of drawing it anew.
@@ -41,7 +51,6 @@ def draw_partition(run: Run, partition: int, missing: Sequence[tuple[Question, S
     fields = dict.fromkeys(field for _, sheet in missing for field in sheet.needed)
     people = read_partition(run, partition, list(fields))
     chosen: dict[tuple[str | None, int | None], Columns] = {}
-    drawn = 0
     for question, sheet in missing:
         who = (sheet.choice_field, sheet.code)
         if who not in chosen:
@@ -59,8 +68,7 @@ def draw_partition(run: Run, partition: int, missing: Sequence[tuple[Question, S
         reports = question.draw(sheet, rows, stream, adapted)
         if sheet.shuffled and not run.evaluation:  # an evaluation compares reports with the truth, row by row
             reports = shuffle(reports, stream)
-        drawn += commit_reports(run.report_file(sheet, partition), {**beside, **reports})
-    return drawn
+        commits.add(run.report_file(sheet, partition), {**beside, **reports})
 
 
 def _who_chose(people: pl.DataFrame, sheet: Sheet) -> pl.DataFrame:
