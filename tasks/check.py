@@ -29,7 +29,6 @@ from pldp.tasks.sources.listing import list_files, names_many
 from pldp.tasks.sources.source import USER
 from pldp.tasks.specfile import SpecFile
 
-
 MOST_BYTES = 64 << 20
 """Of a source that a release looks at cell by cell before it starts: a second's work."""
 

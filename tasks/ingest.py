@@ -63,7 +63,7 @@ def ingest(run: Run, file: SpecFile) -> Ingested:
 
 @contextmanager
 def begun(run: Run, file: SpecFile) -> Iterator[None]:
-    """The ingest of a run begins now, while Prefect is not there yet, and has ended with this block; the stage joins it.
+    """The ingest of a run begins now, while Prefect is not there yet, and ends within this block; the stage joins it.
 
     Clients' reports, and work that is shared with a cluster, wait for the stage.
     """
@@ -80,7 +80,7 @@ def begun(run: Run, file: SpecFile) -> Iterator[None]:
 
 @contextmanager
 def ended() -> Iterator[None]:
-    """An ingest that has begun has ended with this block, however that ends: nobody writes where folders are deleted."""
+    """An ingest that has begun ends within this block, whatever comes of it: then nobody writes into deleted folders."""
     try:
         yield
     finally:

@@ -3,15 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Self
 
 import polars as pl
 
 from pldp.questions.question import Columns, Question, Sheet
 from pldp.questions.shuffle import shuffle
 from pldp.tasks.partitions import read_partition
-from pldp.tasks.reports import Commits, columns_of, commit_reports, read_reports
+from pldp.tasks.reports import columns_of, commit_reports, read_reports
 from pldp.tasks.run import Run
 from pldp.tasks.stage import stage
+
+
+class Commits:
+    """Commits of report files by a thread of their own: the disk is waited for while the next file is drawn.
+
+    One file is under way at a time, and all of them are committed when the block ends.
+    """
+
+    def __init__(self) -> None:
+        self.reports = 0
+        """How many were committed."""
+        self._pool = ThreadPoolExecutor(1)
+        self._under_way: Future[int] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, path: Path, columns: Columns) -> None:
+        """Begin to commit a file; what went wrong with the one before is raised here."""
+        kept = {name: column.copy() for name, column in columns.items()}  # whoever draws works on in that memory
+        self._settle()
+        self._under_way = self._pool.submit(commit_reports, path, kept)
+
+    def _settle(self) -> None:
+        under_way, self._under_way = self._under_way, None
+        self.reports += 0 if under_way is None else under_way.result()
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._pool.shutdown()
+        if kind is None:
+            self._settle()
 
 
 @stage()

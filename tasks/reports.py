@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,45 +19,7 @@ from pldp.tasks.query import FULL, says_full
 
 def commit_reports(path: Path, columns: Columns) -> int:
     """Commit a file exclusively; how many reports this call committed. A second writer leaves what is there."""
-    return _commit(path, _frame(columns))
-
-
-class Commits:
-    """Commits of report files by a thread of their own: the disk is waited for while the next file is drawn.
-
-    One file is under way at a time, and all of them are committed when the block ends.
-    """
-
-    def __init__(self) -> None:
-        self.reports = 0
-        """How many were committed."""
-        self._pool = ThreadPoolExecutor(1)
-        self._under_way: Future[int] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def add(self, path: Path, columns: Columns) -> None:
-        """Commit a file, or begin to; what is wrong with the one before is raised here."""
-        frame = _frame(columns)  # a copy: whoever draws works on in the memory of the columns
-        self._settle()
-        self._under_way = self._pool.submit(_commit, path, frame)
-
-    def _settle(self) -> None:
-        under_way, self._under_way = self._under_way, None
-        self.reports += 0 if under_way is None else under_way.result()
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        self._pool.shutdown()
-        if kind is None:
-            self._settle()
-
-
-def _frame(columns: Columns) -> pl.DataFrame:
-    return pl.DataFrame({name: _series(name, column) for name, column in columns.items()})
-
-
-def _commit(path: Path, frame: pl.DataFrame) -> int:
+    frame = pl.DataFrame({name: _series(name, column) for name, column in columns.items()})
     make_folder(path.parent)
     draft = draft_of(path)
     try:

@@ -45,7 +45,9 @@ def test_no_stage_is_cached_or_persisted(name: str) -> None:
     assert task.name == name
 
 
-@pytest.mark.parametrize("name", ["ingest", "count_share", "deal_share", "settle_share", "perturb", "perturb_together", "collect"])
+@pytest.mark.parametrize(
+    "name", ["ingest", "count_share", "deal_share", "settle_share", "perturb", "perturb_together", "collect"]
+)
 def test_what_draws_or_reads_raw_values_is_never_retried(name: str) -> None:
     assert STAGES[name].task.retries == 0
 
