@@ -23,6 +23,8 @@ ROUNDS = 5
 RELEASES = 3
 LIMITS = {"new": 12.0, "used": 10.0, "plan": 1.5, "show": 0.7, "help": 0.3}
 PROGRESS, PAGE = 1.0, 1.0
+OTHERS = ("PREFECT_", "PLDP_", "PYTHON")
+"""Settings that no command here is to see."""
 PLDP = (sys.executable, "-m", "pldp")
 
 
@@ -91,8 +93,11 @@ def release(spec: Path, home: Path, slot: str) -> Cost:
 
 
 def _run(command: Sequence[str]) -> Cost:
-    """Wall seconds, and CPU seconds of the command and all that it started and waited for."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "PLDP_"))}
+    """Wall seconds, and CPU seconds of the command and all that it started and waited for.
+
+    As an installed command: modules are compiled once, which a machine for tests may forbid by its environment.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OTHERS)}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, env=kept, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)

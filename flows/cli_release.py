@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pldp.errors import GateFailed, Outcome
+from pldp.errors import GateFailed, Outcome, SourceError
 from pldp.flows.options import (
     DEFAULT_HOME,
     HomeOption,
@@ -67,7 +67,11 @@ def release(
                 from pldp.flows.render import show_release
                 from pldp.tasks.results import read_release
 
-            done = flow.release(spec, home, slot=slot, source=source, wait=wait, runner=runner_options)
+            try:
+                done = flow.release(spec, home, slot=slot, source=source, wait=wait, runner=runner_options)
+            except SourceError:
+                _list_problems(spec, source)
+                raise
     published = read_release(home, done.release_id)
     if as_json:
         print_json(published.as_json())
@@ -153,14 +157,26 @@ def _prepare(
     home: Path, spec: Path, source: Path | None, runner: RunnerOptions = None, *, evaluation: bool = False
 ) -> Path:
     """Refuse a bad spec or source before anything starts, and make the home."""
-    from pldp.tasks.check import check
+    from pldp.tasks.check import check, check_columns, is_large
     from pldp.tasks.home import Home
     from pldp.tasks.specfile import load_spec
 
     file = load_spec(spec, source, runner, evaluation=evaluation)
     if evaluation:
         file.refuse_evaluation()
-    check(file).raise_problems()
+    look = check_columns if not evaluation and is_large(file) else check
+    look(file).raise_problems()
     home = home.resolve()
     Home(home).prepare()
     return home
+
+
+def _list_problems(spec: Path, source: Path | None) -> None:
+    """Ingest has refused a source at the first fault. All faults of a small one were listed before it started; of a
+    large one they are now."""
+    from pldp.tasks.check import check, is_large
+    from pldp.tasks.specfile import load_spec
+
+    file = load_spec(spec, source)
+    if is_large(file):
+        check(file).raise_problems(Outcome.NOTHING_PERTURBED)

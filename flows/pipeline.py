@@ -25,7 +25,7 @@ from pldp.tasks.drafts import commit, replace
 from pldp.tasks.frames import build_frames
 from pldp.tasks.ingest import Ingested
 from pldp.tasks.partitions import read_partition
-from pldp.tasks.perturb import perturb
+from pldp.tasks.perturb import perturb, perturb_together
 from pldp.tasks.reports import columns_of
 from pldp.tasks.run import Run
 from pldp.tasks.stage import guarded
@@ -54,17 +54,15 @@ class Outcome:
 
 
 def draw(run: Run, ingested: Ingested) -> None:
-    """Perturb: one call per choice and batch of partitions. What a second phase is asked follows from the first."""
-    plan = run.plan
+    """Perturb: one call per choice and batch of partitions, on a cluster one per batch. What a second phase is asked
+    follows from the first."""
+    plan, batches = run.plan, batches_of(ingested.partitions)
     for phase in range(plan.phases):
         if phase:
             _adapt(run, ingested, phase)
-        calls = [
-            (perturb, run, phase, choice, batch)
-            for choice in plan.choices(phase)
-            for batch in batches_of(ingested.partitions)
-        ]
-        fan_out("perturb", calls)
+        apart = [(perturb, run, phase, choice, batch) for choice in plan.choices(phase) for batch in batches]
+        together = [(perturb_together, run, phase, batch) for batch in batches]
+        fan_out("perturb", apart if current() is None else together)
 
 
 def _adapt(run: Run, ingested: Ingested, phase: int) -> None:

@@ -24,6 +24,7 @@ from pldp.spec.runner import RunnerOptions
 from pldp.tasks.collect import ingest_source
 from pldp.tasks.collector.kept import forget_slot, released_as
 from pldp.tasks.home import Home
+from pldp.tasks.ingest import begun, ended
 from pldp.tasks.landing import land
 from pldp.tasks.leftout import remarks
 from pldp.tasks.publish import publish, status_of
@@ -73,9 +74,10 @@ def release(
         earlier = _finished(run, file, page.fn)
         if earlier is not None:
             return earlier
+        sweep_vaults(run)
         token = _opened.set((file, run))
         try:
-            with starting(file.spec.runner, run), orchestrated(home):
+            with begun(run, file), starting(file.spec.runner, run), orchestrated(home):
                 return release_flow(str(spec_path), str(home), slot, None if source is None else str(source), runner)
         finally:
             _opened.reset(token)
@@ -109,11 +111,11 @@ def release_flow(
         finished = _finished(opened[1], file, page)
         if finished is not None:
             return finished
+        sweep_vaults(opened[1])
     file, run = opened
-    sweep_vaults(run)
     with running_on(file.spec.runner, run):
         report("ingest", 0)
-        with leaving_nothing(run, file):
+        with leaving_nothing(run, file), ended():
             reference = reference_of(run, file)  # a bad one is told before anything is spent
             ingested = ingest_source(run, file)
         report("ingest", 1)

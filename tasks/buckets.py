@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pldp.errors import Problem
+from pldp.tasks.durable import Syncs
 from pldp.tasks.partitions import write_partition
 from pldp.tasks.pieces import Layout, Records, delete_piece, pieces_of, read_piece
 from pldp.tasks.run import Run
@@ -94,8 +95,8 @@ def settle_all(
     run: Run, tables: Sequence[Settling], records: RecordTypes, layout: Layout, roll: str | None = None
 ) -> list[Together]:
     """Write the partitions of all buckets and delete their pieces one by one."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(lambda i: settle(run, tables, records, layout, i, roll), range(layout.buckets)))
+    with Syncs() as syncs, ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(lambda i: settle(run, tables, records, layout, i, syncs, roll), range(layout.buckets)))
 
 
 def bring_together(run: Run, parts: Sequence[Together]) -> Together:
@@ -121,6 +122,7 @@ def settle(
     records: RecordTypes,
     layout: Layout,
     number: int,
+    syncs: Syncs,
     roll: str | None = None,
     *,
     keep: bool = False,
@@ -137,7 +139,9 @@ def settle(
         whole = pa.table({name: column for columns, _ in settled for name, column in columns.items()})
         for i, partition in enumerate(layout.slices(bucket.n_users)):
             cut = whole.slice(partition.start, partition.stop - partition.start)
-            write_partition(run.partition_file(number * layout.cuts + i), cut.to_batches(), whole.schema)
+            path = run.partition_file(number * layout.cuts + i)
+            write_partition(path, cut.to_batches(), whole.schema)
+            syncs.add(path)
     for name in () if keep else records:
         delete_piece(pieces / name, number)
     return Together(bucket.n_users, tuple(seen for _, seen in settled), bucket.strangers)

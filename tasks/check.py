@@ -7,13 +7,15 @@ and numbers of rows, never a value. A header is shown only where it is one: the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import duckdb
 from duckdb import ConstantExpression as Constant
 from duckdb import FunctionExpression as Function
 
-from pldp.errors import Problem, SourceError
+from pldp.errors import Outcome, Problem, SourceError
 from pldp.questions.received import share_of
 from pldp.tasks.checked import Checked, account, columns_there, counted, records_of, remark_unstated
 from pldp.tasks.checked_people import check_people
@@ -23,8 +25,34 @@ from pldp.tasks.positions import EMPTY, UNDECLARED, column
 from pldp.tasks.query import connect_memory
 from pldp.tasks.sent import sent_of
 from pldp.tasks.source import described
+from pldp.tasks.sources.listing import list_files, names_many
 from pldp.tasks.sources.source import USER
 from pldp.tasks.specfile import SpecFile
+
+MOST_BYTES = 64 << 20
+"""Of a source that a release looks at cell by cell before it starts: a second's work."""
+
+
+def is_large(file: SpecFile) -> bool:
+    """Whether a release looks at the columns of its source alone before it starts: cells wait for ingest, which looks
+    at all of them before anything is spent, on whatever the release runs on."""
+    return not file.spec.source.remote and file.reports is None and sum(map(_size, file.inputs)) > MOST_BYTES
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError, SourceError):  # whoever reads it says what is wrong with it
+        many = list_files(path, Outcome.NOTHING_RUN) if names_many(path) else None
+        return path.stat().st_size if many is None else sum(file.size for file in many)
+    return 0
+
+
+def check_columns(file: SpecFile) -> Checked:
+    """Look at nothing but the columns of files: at no row, however many there are."""
+    findings = Checked()
+    for table in described(file):
+        for rows in table.dealt:
+            columns_there(rows.file, rows.columns, findings)
+    return findings
 
 
 def check(file: SpecFile) -> Checked:

@@ -25,11 +25,11 @@ class Checked:
         """Note a problem."""
         self.problems.append(Problem.at(rule, **place))
 
-    def raise_problems(self, *, gates: bool = False) -> None:
-        """One error of everything that refuses a release before it starts, and at its `gates` if wished."""
+    def raise_problems(self, outcome: Outcome = Outcome.NOTHING_RUN, *, gates: bool = False) -> None:
+        """One error of everything that refuses a release before it draws, and at its `gates` if wished."""
         problems = [*self.problems, *self.gates] if gates else self.problems
         if problems:
-            raise SourceError.of(problems, Outcome.NOTHING_RUN)
+            raise SourceError.of(problems, outcome)
 
 
 def columns_there(file: Source, columns: Iterable[str | None], findings: Checked) -> set[str] | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 from pldp.errors import HomeError, Outcome, SourceError
 from pldp.tasks.inbox import printable
@@ -20,12 +22,40 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+class Syncs:
+    """Files that are on disk when the block ends, unless it fails: a thread of its own waits for the disk meanwhile.
+
+    So they are there before the vault says that it is complete; a rerun after a crash asks no more than that.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._under_way: list[Future[None]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, path: Path) -> None:
+        """Begin to sync a file that is written."""
+        self._under_way.append(self._pool.submit(_sync_file, path))
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._pool.shutdown(cancel_futures=kind is not None)
+        if kind is None:
+            for one in self._under_way:
+                one.result()
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb") as handle:
+        os.fsync(handle.fileno())
+
+
 def sync_tree(folder: Path) -> None:
     """The same of all that lies in a folder, and the bytes of its files."""
     for root, _, names in os.walk(folder):
         for name in names:
-            with (Path(root) / name).open("rb") as handle:
-                os.fsync(handle.fileno())
+            _sync_file(Path(root) / name)
         sync_folder(Path(root))
     sync_folder(folder.parent)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +27,7 @@ from pldp.tasks.run import Run
 from pldp.tasks.shares import by_table, count_share, deal_share, keep_keys, partitions_of, shares_of
 from pldp.tasks.source import described
 from pldp.tasks.specfile import SpecFile
-from pldp.tasks.stage import spread, stage
+from pldp.tasks.stage import guarded, spread, stage
 
 PARTITION_CELLS = 1 << 26
 """Partitions are sized by cells (users × values), so memory depends on neither. A stated memory takes its place."""
@@ -46,9 +48,48 @@ class Ingested:
         return {"n_users": self.n_users, "partitions": self.partitions}
 
 
+_under_way: ContextVar[Future[Ingested] | None] = ContextVar("under_way", default=None)
+
+
 @stage()
 def ingest(run: Run, file: SpecFile) -> Ingested:
-    """Fill the run's vault, or find it full. One that was not filled to its end is filled anew: nothing was drawn."""
+    """Fill the run's vault, or find it full. One that was not filled to its end is filled anew: nothing was drawn.
+
+    Where `begun` has begun with it, this waits for its end.
+    """
+    under_way = _under_way.get()
+    return _ingest(run, file) if under_way is None else under_way.result()
+
+
+@contextmanager
+def begun(run: Run, file: SpecFile) -> Iterator[None]:
+    """The ingest of a run begins now, while Prefect is not there yet, and ends within this block; the stage joins it.
+
+    Clients' reports, and work that is shared with a cluster, wait for the stage.
+    """
+    if file.reports is not None or file.spec.runner.dask is not None:
+        yield
+        return
+    with ThreadPoolExecutor(1) as pool:
+        token = _under_way.set(pool.submit(guarded(_ingest), run, file))
+        try:
+            yield
+        finally:
+            _under_way.reset(token)
+
+
+@contextmanager
+def ended() -> Iterator[None]:
+    """An ingest that has begun ends within this block, whatever comes of it: then nobody writes into deleted folders."""
+    try:
+        yield
+    finally:
+        under_way = _under_way.get()
+        if under_way is not None:
+            wait([under_way])
+
+
+def _ingest(run: Run, file: SpecFile) -> Ingested:
     ingested = complete(run.vault)
     if ingested is not None:
         return ingested

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -35,22 +36,15 @@ def cells_within(runner: Runner, default: int) -> int:
 
 
 def write_partition(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
-    """Write a partition's rows; how many they are.
-
-    To disk before the vault says that it is complete; a rerun after a crash asks no more than that.
-    """
+    """Write a partition's rows; how many they are. They are not on disk yet: see Syncs."""
     path.parent.mkdir(exist_ok=True, mode=0o700)
     rows = 0
-    with path.open("wb") as handle:
-        # Nothing is packed: the file is read a few times and deleted, and packing takes as long as sorting.
-        with pq.ParquetWriter(
-            handle, schema, compression="none", write_statistics=False, use_dictionary=False
-        ) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-                rows += len(batch)
-        handle.flush()
-        os.fsync(handle.fileno())
+    # Nothing is packed: the file is read a few times and deleted, and packing takes as long as sorting.
+    plain: dict[str, Any] = {"compression": "none", "write_statistics": False, "use_dictionary": False}
+    with path.open("wb") as handle, pq.ParquetWriter(handle, schema, **plain) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            rows += len(batch)
     return rows
 
 

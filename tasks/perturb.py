@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Self
 
 import polars as pl
 
@@ -14,6 +17,37 @@ from pldp.tasks.run import Run
 from pldp.tasks.stage import stage
 
 
+class Commits:
+    """Commits of report files by a thread of their own: the disk is waited for while the next file is drawn.
+
+    One file is under way at a time, and all of them are committed when the block ends.
+    """
+
+    def __init__(self) -> None:
+        self.reports = 0
+        """How many were committed."""
+        self._pool = ThreadPoolExecutor(1)
+        self._under_way: Future[int] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, path: Path, columns: Columns) -> None:
+        """Begin to commit a file; what went wrong with the one before is raised here."""
+        kept = {name: column.copy() for name, column in columns.items()}  # whoever draws works on in that memory
+        self._settle()
+        self._under_way = self._pool.submit(commit_reports, path, kept)
+
+    def _settle(self) -> None:
+        under_way, self._under_way = self._under_way, None
+        self.reports += 0 if under_way is None else under_way.result()
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._pool.shutdown()
+        if kind is None:
+            self._settle()
+
+
 @stage()
 def perturb(run: Run, phase: int, choice: str | None, batch: Sequence[int]) -> int:
     """Draw the reports of the people who chose `choice` (None: of everybody together) in a batch of partitions.
@@ -21,19 +55,29 @@ def perturb(run: Run, phase: int, choice: str | None, batch: Sequence[int]) -> i
     Drawn once: a file that is committed is never drawn again, and a second writer that lost the race leaves what is
     there. How many reports were drawn now.
     """
-    asked = [(q, s) for q, s in run.plan.sheets if s.choice == choice and s.phase == phase]
-    drawn = 0
-    for partition in batch:
-        missing = [
-            (question, sheet)
-            for question, sheet in asked
-            if sheet.covers(partition) and not run.report_file(sheet, partition).exists()
-        ]
-        drawn += draw_partition(run, partition, missing) if missing else 0
-    return drawn
+    return _draw(run, [(q, s) for q, s in run.plan.sheets if s.choice == choice and s.phase == phase], batch)
 
 
-def draw_partition(run: Run, partition: int, missing: Sequence[tuple[Question, Sheet]]) -> int:
+@stage()
+def perturb_together(run: Run, phase: int, batch: Sequence[int]) -> int:
+    """The same of everybody, whatever they chose: for workers who read the vault over a network, a partition once."""
+    return _draw(run, [(q, s) for q, s in run.plan.sheets if s.phase == phase], batch)
+
+
+def _draw(run: Run, asked: Sequence[tuple[Question, Sheet]], batch: Sequence[int]) -> int:
+    with Commits() as commits:
+        for partition in batch:
+            missing = [
+                (question, sheet)
+                for question, sheet in asked
+                if sheet.covers(partition) and not run.report_file(sheet, partition).exists()
+            ]
+            if missing:
+                draw_partition(run, partition, missing, commits)
+    return commits.reports
+
+
+def draw_partition(run: Run, partition: int, missing: Sequence[tuple[Question, Sheet]], commits: Commits) -> None:
     """Read a partition of the vault once and commit a report file of it for each of these sheets.
 
     What stands beside a sheet's reports is committed before them: a rerun repeats it instead of drawing it anew.
@@ -41,7 +85,6 @@ def draw_partition(run: Run, partition: int, missing: Sequence[tuple[Question, S
     fields = dict.fromkeys(field for _, sheet in missing for field in sheet.needed)
     people = read_partition(run, partition, list(fields))
     chosen: dict[tuple[str | None, int | None], Columns] = {}
-    drawn = 0
     for question, sheet in missing:
         who = (sheet.choice_field, sheet.code)
         if who not in chosen:
@@ -59,8 +102,7 @@ def draw_partition(run: Run, partition: int, missing: Sequence[tuple[Question, S
         reports = question.draw(sheet, rows, stream, adapted)
         if sheet.shuffled and not run.evaluation:  # an evaluation compares reports with the truth, row by row
             reports = shuffle(reports, stream)
-        drawn += commit_reports(run.report_file(sheet, partition), {**beside, **reports})
-    return drawn
+        commits.add(run.report_file(sheet, partition), {**beside, **reports})
 
 
 def _who_chose(people: pl.DataFrame, sheet: Sheet) -> pl.DataFrame:

@@ -21,7 +21,8 @@ import pyarrow as pa
 
 from pldp.errors import Outcome, SourceError
 from pldp.tasks.buckets import RecordTypes, Together, settle, settle_all
-from pldp.tasks.durable import delete_folder
+from pldp.tasks.cores import cores
+from pldp.tasks.durable import Syncs, delete_folder
 from pldp.tasks.holdings import FileRows, Holdings
 from pldp.tasks.leftout import Reasons, rejected
 from pldp.tasks.people import People
@@ -67,11 +68,11 @@ class Read:
 
 
 def shares_of(files: Sequence[People | FileRows]) -> list[Share]:
-    """Whole files; on a cluster their parts. Rows that are told apart by their places are read by one."""
-    shares = []
+    """Files by parts: one a core, many on a cluster. Rows that are told apart by their places are read by one."""
+    shares, most = [], SHARES if is_shared() else cores()
     for number, one in enumerate(files):
         one.file.columns()  # of many files, all of them are compared here, and not by everybody
-        of = 1 if one.ordered or not is_shared() else len(one.file.parts(SHARES))
+        of = 1 if one.ordered else len(one.file.parts(most))
         shares += [Share(number, one.name, part, of) for part in range(of)]
     return shares
 
@@ -95,7 +96,7 @@ def _keys(run: Run) -> Path:
 
 def _taken(run: Run, file: SpecFile, share: Share) -> People | FileRows:
     one = [one for table in described(file, truth=run.evaluation) for one in table.dealt][share.file]
-    return one if share.of == 1 else replace(one, file=one.file.parts(SHARES)[share.part])
+    return one if share.of == 1 else replace(one, file=one.file.parts(share.of)[share.part])
 
 
 @stage()
@@ -127,7 +128,8 @@ def settle_share(
 ) -> list[Together]:
     """Write the partitions of some buckets; their pieces stay, for whoever takes the share of somebody who died."""
     tables = described(file)
-    return [settle(run, tables, records, layout, bucket, _roll(tables), keep=True) for bucket in buckets]
+    with Syncs() as syncs:
+        return [settle(run, tables, records, layout, bucket, syncs, _roll(tables), keep=True) for bucket in buckets]
 
 
 def partitions_of(run: Run, file: SpecFile, records: RecordTypes, layout: Layout) -> list[Together]:
@@ -136,7 +138,17 @@ def partitions_of(run: Run, file: SpecFile, records: RecordTypes, layout: Layout
         tables = described(file)
         return settle_all(run, tables, records, layout, _roll(tables))
     calls = [(settle_share, run, file, records, layout, buckets) for buckets in cut(range(layout.buckets), SHARES)]
-    return [one for settled in spread("ingest", calls) for one in settled]
+    together = [one for settled in spread("ingest", calls) for one in settled]
+    parts = [part for name in records for part in (pieces_of(run) / name).iterdir()]
+    spread("ingest", [(delete_share, run, part.parent.name, part.name) for part in parts])
+    return together
+
+
+@stage()
+def delete_share(run: Run, name: str, part: str) -> None:
+    """Delete the pieces of a part, which nobody needs now: by those who wrote them, as it takes as long as they are
+    large. The command deletes what is left."""
+    delete_folder(pieces_of(run) / name / part)
 
 
 def _roll(tables: Sequence[People | Holdings]) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 import duckdb
 
 from pldp.errors import Outcome, PldpError, StageFailed
-from pldp.tasks.cores import one_core
+from pldp.tasks.cores import cores, one_core
 from pldp.tasks.query import FULL, says_full
 
 if TYPE_CHECKING:
@@ -121,9 +122,20 @@ def is_shared() -> bool:
 
 
 def spread(name: str, calls: Calls) -> list[Any]:
-    """Calls of stages within one stage, done by others where there are any, else here one after the other."""
+    """Calls of stages within one stage, done by others where there are any, else here, on a core each."""
     hand_over = _sharing.get()
-    return [stage.fn(*arguments) for stage, *arguments in calls] if hand_over is None else hand_over(name, calls)
+    if hand_over is not None:
+        return hand_over(name, calls)
+    if len(calls) == 1:
+        return [stage.fn(*arguments) for stage, *arguments in calls]
+    with ThreadPoolExecutor(cores()) as pool:
+        return list(pool.map(_alone, calls))
+
+
+def _alone(call: tuple[Any, ...]) -> Any:
+    stage, *arguments = call
+    with one_core():
+        return stage.fn(*arguments)
 
 
 def call(module: str, name: str, *args: Any) -> Any:

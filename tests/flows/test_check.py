@@ -62,6 +62,39 @@ def test_a_release_says_the_same_before_anything_starts(command: str, wrong: Pat
     assert not (wrong.parent / "home").exists(), "nothing half made"
 
 
+@pytest.mark.usefixtures("server")
+def test_a_large_source_is_looked_at_by_ingest_and_all_is_told_and_nothing_left(
+    wrong: Path, pldp: Pldp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a release does before it starts does not grow with the users; what is told of a bad source is the same."""
+    first = pldp("check", wrong)
+    monkeypatch.setattr("pldp.tasks.check.MOST_BYTES", 0)
+    home = wrong.parent / "home"
+    done = pldp("release", wrong, "--home", home)
+    assert done.code == 2
+    told = [
+        line for line in " ".join(first.err.split()).removesuffix("Nothing was run.").split(". ") if "column" in line
+    ]
+    said = " ".join(done.err.split())
+    assert told
+    assert all(part in said for part in told), said
+    assert said.endswith("Nothing was perturbed.")
+    assert MARK not in done.out + done.err
+    assert not any((home / "vault").iterdir())
+    assert not any((home / "releases").iterdir())
+
+
+def test_a_large_source_without_a_column_is_refused_before_anything_starts(
+    wrong: Path, pldp: Pldp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pldp.tasks.check.MOST_BYTES", 0)
+    (wrong.parent / "people.csv").write_text("id,job,sex,level\n1,a,f,low\n")
+    done = pldp("release", wrong, "--home", wrong.parent / "home")
+    assert done.code == 2
+    assert "there is no column 'income', which the spec names" in " ".join(done.err.split())
+    assert not (wrong.parent / "home").exists()
+
+
 def test_missing_columns_the_header_and_a_likely_delimiter(tmp_path: Path, pldp: Pldp) -> None:
     (tmp_path / "people.csv").write_text("id;job;level\n1;farmer;low\n")
     spec = people.write_spec(tmp_path, source={"path": "people.csv", "user_id": "id"})

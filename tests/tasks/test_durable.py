@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from pldp.errors import HomeError, Outcome, SourceError
-from pldp.tasks.durable import delete_or_refuse, write_new
+from pldp.tasks.durable import Syncs, delete_or_refuse, write_new
 
 
 def test_a_new_file_replaces_none(tmp_path: Path) -> None:
@@ -41,3 +42,27 @@ def test_what_is_still_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
             delete_or_refuse(folder, "raw values", Outcome.AS_BEFORE, "Delete the folder yourself.")
     delete_or_refuse(folder, "raw values", Outcome.AS_BEFORE, "Delete the folder yourself.")
     assert not folder.exists()
+
+
+def test_files_are_synced_before_the_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, paths = set[int](), [tmp_path / name for name in "abc"]
+    monkeypatch.setattr(os, "fsync", lambda number: synced.add(os.fstat(number).st_ino))
+    with Syncs() as syncs:
+        for path in paths:
+            path.write_text("rows")
+            syncs.add(path)
+    assert synced == {path.stat().st_ino for path in paths}
+
+
+def test_a_file_that_cannot_be_synced_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), Syncs() as syncs:
+        syncs.add(tmp_path / "nowhere")
+
+
+def test_what_fails_in_the_block_is_told_before_what_the_disk_says(tmp_path: Path) -> None:
+    def fail(syncs: Syncs) -> None:
+        syncs.add(tmp_path / "nowhere")
+        raise ValueError("rows")
+
+    with pytest.raises(ValueError, match="rows"), Syncs() as syncs:
+        fail(syncs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import polars as pl
 import pytest
 
 import pldp.tasks.ingest
+import pldp.tasks.shares
 from pldp.errors import HomeError, SourceError, StageFailed
 from pldp.spec.runner import Runner
-from pldp.tasks.ingest import Ingested, ingest, n_partitions
+from pldp.tasks.ingest import Ingested, begun, complete, ended, ingest, n_partitions
 from pldp.tasks.partitions import read_partition
 from pldp.tasks.perturb import perturb
 from pldp.tasks.query import connect
@@ -408,3 +410,58 @@ def test_a_parquet_file_whose_footer_is_not_text_is_refused(tmp_path: Path) -> N
     run, file = opened(spec, tmp_path / "home")
     with pytest.raises(SourceError, match=r"people\.parquet: cannot be read as parquet"):
         ingest.fn(run, file)
+
+
+def test_an_ingest_that_has_begun_is_joined_and_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, file = opened(world(tmp_path), tmp_path / "home")
+    fills = []
+    fill_vault = pldp.tasks.ingest._fill
+    monkeypatch.setattr(pldp.tasks.ingest, "_fill", lambda *given: fills.append(given[0]) or fill_vault(*given))
+    with begun(run, file):
+        joined = ingest.fn(run, file)
+    assert fills == [run]
+    assert joined == complete(run.vault) == ingest.fn(run, file)
+
+
+def test_what_is_wrong_with_a_source_is_told_by_the_stage_that_joins(tmp_path: Path) -> None:
+    spec = world(tmp_path, make_people(50).with_columns(sex=pl.lit("zqMARKqz")))
+    run, file = opened(spec, tmp_path / "home")
+    with begun(run, file), ended(), pytest.raises(SourceError, match="column sex") as refused:
+        ingest.fn(run, file)
+    assert "zqMARKqz" not in str(refused.value)
+    assert not run.vault.exists()
+
+
+def test_nobody_writes_once_an_ingest_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release that is refused for something else deletes its folders then."""
+    run, file = opened(world(tmp_path), tmp_path / "home")
+    slow = threading.Event()
+    fill_vault = pldp.tasks.ingest._fill
+    monkeypatch.setattr(pldp.tasks.ingest, "_fill", lambda *given: (slow.wait(0.3), fill_vault(*given))[1])
+    with begun(run, file):
+        with pytest.raises(ValueError, match="reference"), ended():
+            raise ValueError("reference")
+        assert complete(run.vault) is not None
+
+
+def test_an_ingest_that_a_cluster_shares_waits_for_its_stage(tmp_path: Path) -> None:
+    run, file = opened(world(tmp_path, runner={"dask": "local"}), tmp_path / "home")
+    with begun(run, file):
+        pass
+    assert not run.vault.exists()
+
+
+def test_two_cores_read_a_part_of_the_source_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part is a run of row groups; what lies in the vault does not depend on who read it."""
+    people = make_people(2000)
+    run, file = opened(world(tmp_path / "one", people), tmp_path / "home")
+    ingest.fn(run, file)
+    spec = world(tmp_path / "two", people)
+    people.write_parquet(tmp_path / "two" / "people.parquet", row_group_size=300)
+    parts = []
+    deal = pldp.tasks.shares.deal_rows
+    monkeypatch.setattr(pldp.tasks.shares, "deal_rows", lambda to, *more: parts.append(to.name) or deal(to, *more))
+    other, file = opened(spec, tmp_path / "home")
+    ingest.fn(other, file)
+    assert sorted(parts) == ["0", "1"]
+    assert rows(other) == rows(run)

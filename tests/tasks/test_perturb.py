@@ -13,7 +13,8 @@ import pytest
 
 import pldp.tasks.ingest
 from pldp.tasks.ingest import Ingested, ingest
-from pldp.tasks.perturb import perturb
+from pldp.tasks.partitions import read_partition
+from pldp.tasks.perturb import Commits, perturb, perturb_together
 from pldp.tasks.reports import commit_reports, read_reports
 from pldp.tasks.run import Run
 from tests.people import JOBS, digests, histograms_of, make_people, mode, opened, world
@@ -52,6 +53,37 @@ def test_what_is_committed_is_not_drawn_again(tmp_path: Path) -> None:
     after = digests(run.reports)
     redrawn = str(lost.relative_to(run.reports))
     assert {name for name in before if before[name] != after[name]} == {redrawn}
+
+
+def test_all_choices_are_drawn_of_a_partition_that_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, found = ingested(tmp_path)
+    reads = []
+    monkeypatch.setattr(
+        "pldp.tasks.perturb.read_partition", lambda *given: reads.append(given[1]) or read_partition(*given)
+    )
+    assert perturb_together.fn(run, 0, range(found.partitions)) == 2000 * 2
+    assert reads == list(range(found.partitions))
+    assert draw(run, found.partitions) == 0, "the same files"
+
+
+def test_what_is_committed_is_what_was_drawn_then(tmp_path: Path) -> None:
+    """A kernel may work on in the memory of reports that are still on their way to the disk."""
+    memory = np.arange(50_000, dtype=np.uint32)
+    with Commits() as commits:
+        for place in range(4):
+            commits.add(tmp_path / str(place), {"report": memory})
+            memory += 1
+    assert commits.reports == 4 * memory.size
+    for place in range(4):
+        assert read_reports(tmp_path / str(place))["report"][0] == place
+
+
+def test_a_commit_that_fails_fails_the_draw(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(OSError, match="file"), Commits() as commits:
+        commits.add(tmp_path / "file" / "0", {"report": np.zeros(3, dtype=np.uint8)})
 
 
 def test_two_workers_at_once_commit_one_draw(tmp_path: Path) -> None:

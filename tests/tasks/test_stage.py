@@ -25,7 +25,9 @@ STAGES: dict[str, Stage[..., Any]] = {
     "count_share": shares.count_share,
     "deal_share": shares.deal_share,
     "settle_share": shares.settle_share,
+    "delete_share": shares.delete_share,
     "perturb": perturb.perturb,
+    "perturb_together": perturb.perturb_together,
     "collect": collect.collect,
     "count": count.count,
     "ask": count.ask,
@@ -43,7 +45,9 @@ def test_no_stage_is_cached_or_persisted(name: str) -> None:
     assert task.name == name
 
 
-@pytest.mark.parametrize("name", ["ingest", "count_share", "deal_share", "settle_share", "perturb", "collect"])
+@pytest.mark.parametrize(
+    "name", ["ingest", "count_share", "deal_share", "settle_share", "perturb", "perturb_together", "collect"]
+)
 def test_what_draws_or_reads_raw_values_is_never_retried(name: str) -> None:
     assert STAGES[name].task.retries == 0
 
