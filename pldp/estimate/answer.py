@@ -12,8 +12,9 @@ import numpy as np
 
 from pldp.channels.protocol import Floats
 from pldp.estimate.combine import Combined, Levels, combine_linear, first_pass, weighted
+from pldp.estimate.ends import invert_table
 from pldp.estimate.guarded import worst_bias
-from pldp.estimate.invert import ANYTHING, Cover, hypothesis_table, invert_table
+from pldp.estimate.invert import ANYTHING, Cover, hypothesis_table
 
 GUARDED = "guarded"
 INVERTED = "inverted test"

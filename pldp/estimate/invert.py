@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.capped import UNCAPPED, limited, water_filled
 from pldp.estimate.critical import CONFIDENCE, boundary_ratio, reach
+from pldp.estimate.ends import Table
 from pldp.estimate.guarded import Noise, tilted_moments, tilts
 from pldp.estimate.law import PAD, STEP, Channels, coarseness, distribution, standard_law
+from pldp.estimate.lengths import Rehearsal
 from pldp.estimate.path import Guard
-from pldp.estimate.score import Interval
 
 ANYTHING = 1e12
 """The Γ of `unknown`: no tilt of the levels is excluded."""
@@ -35,7 +36,6 @@ _WHOLE = 24  # hypotheses of 0, 1, 2 … holders before the grid widens
 _WIDER = 48
 _ALL = 300  # up to so many people every number of holders is a hypothesis
 _FURTHER = (0, 1, 2, 4, 8, 16, 32, 64)  # tests beyond one longer than that of `sum` that are given up too, by round
-_BATCH = 4096  # cells at a time, so that memory does not grow with them
 _LEAST_HOLDERS = 3.0  # weights are made for at least so many: with none, levels would not count as different people
 
 
@@ -51,32 +51,6 @@ class Cover:
 
 
 INDEPENDENT = Cover()
-
-
-@dataclass(frozen=True)
-class Table:
-    """What is tested: `share` (hypothesis,) rising, `weights` (hypothesis, level), and how far below or above the
-    share the combined estimate may fall, (hypothesis,)."""
-
-    share: Floats
-    weights: Floats
-    below: Floats
-    above: Floats
-    n: int
-    exact: int
-    """How many hypotheses were judged by the exact law."""
-    whole: bool = True
-    """Whether only whole numbers of people can be true; not of a population."""
-
-    @property
-    def reach(self) -> Floats:
-        """How far from the share the estimate may fall, away from the nearer bound, (hypothesis,)."""
-        return np.minimum(self.below, self.above)
-
-    def weights_at(self, share: Floats) -> Floats:
-        """Of the test of any share, (…, level, cell), for an estimate that goes with the tests."""
-        levels = [np.interp(share, self.share, level) for level in self.weights.T]
-        return np.stack(levels, axis=-2)
 
 
 def hypotheses(n: int) -> Counts:
@@ -117,20 +91,21 @@ def make_table(method: str, n: Counts, noise: Noise, channels: Channels | None, 
 
 
 def _guarded(n: Counts, channels: Channels | None, noise: Noise, share: Floats, holders: Counts, cover: Cover) -> Table:
-    """The shortest tests of those between `sum` and `oc+` that are nowhere longer than those of `sum`.
+    """The shortest tests of those between `sum` and `oc+` whose reach is nowhere longer than that of `sum`, nor their
+    interval by more than `lengths.LONGEST`.
 
-    Which weights are shortest is told by normal laws. Where the exact law says otherwise (steps of equal weights fall
-    on whole people, those of unequal ones between them), tests are those of `sum`, and so are all between there and a
-    half, so that weights still move gradually.
+    Which weights are shortest is told by normal laws and without noise. Where the exact law or a rehearsal says
+    otherwise (steps of equal weights fall on whole people, those of unequal ones between them; where intervals are long
+    the estimate moves far within one), tests are those of `sum`, and so are all between there and a half, so that
+    weights still move gradually.
     """
     guard = limited(Guard.of(n, noise, share, cover.gamma, cover.confidence), cover.cap)
     table = _reaches(n, channels, noise, guard.weights(guard.gradual()), holders, cover)
-    if not table.exact:
-        return table
     plain = _reaches(n, channels, noise, _weights("sum", n, noise, share, cover.cap), holders, cover)
+    rehearsal = Rehearsal.of(plain, n, noise, channels, cover.gamma)
     kept, half = np.zeros(holders.size, dtype=np.bool_), int(np.abs(share - 0.5).argmin())
     for further in _FURTHER:
-        longer = np.flatnonzero(table.reach > plain.reach * (1 + 1e-9))
+        longer = np.flatnonzero((table.reach > plain.reach * (1 + 1e-9)) | rehearsal.longer(table))
         if not longer.size:
             return table
         kept[max(longer[0] - further, 0) : half + 1] = True
@@ -203,48 +178,3 @@ def _weights(method: str, n: Counts, noise: Noise, share: Floats, cap: float) ->
         case _:
             raise ValueError(f"{method!r} is not one of sum, oc, oc+, guarded")
     return np.asarray(raw / raw.sum(axis=0))
-
-
-def invert_table(table: Table, frequencies: Floats, estimate: Floats | None = None) -> Interval:
-    """Ends of the accepted shares, (…, value); `frequencies` are the levels' estimates, (…, level, value).
-
-    With D(f) the combined estimate minus f, the low end is the first f with D ≤ above, the high end the last with
-    D ≥ −below: interpolated between hypotheses, and whole people where neighbours differ by one person. The published
-    `estimate`, where there is one, is always inside, cut to [0, 1].
-    """
-    cells = np.swapaxes(frequencies, -1, -2)
-    flat = cells.reshape(-1, cells.shape[-1])
-    ends = [_ends(table, flat[start : start + _BATCH]) for start in range(0, len(flat), _BATCH)]
-    low, high = (np.concatenate([part[side] for part in ends]).reshape(cells.shape[:-1]) for side in (0, 1))
-    if estimate is None:
-        return Interval(low, high)
-    inside = np.clip(estimate, 0, 1)
-    return Interval(np.minimum(low, inside), np.maximum(high, inside))
-
-
-def _ends(table: Table, cells: Floats) -> tuple[Floats, Floats]:
-    """Of a batch of cells, (cell, level)."""
-    away = cells @ table.weights.T - table.share
-    # Not quite zero: a law without spread is compared up to rounding.
-    above, below = table.above + 1e-12, table.below + 1e-12
-    last = table.share.size - 1
-    low_enough, high_enough = away <= above, (away >= -below)[:, ::-1]
-    rows = np.arange(len(cells))
-    first, final = low_enough.argmax(axis=-1), last - high_enough.argmax(axis=-1)
-    first = np.where(low_enough[rows, first], first, last)
-    final = np.where(high_enough[rows, last - final], final, 0)
-    low = _crossing(table, above - away, first, first - 1)
-    high = _crossing(table, below + away, final, final + 1)
-    # Between two whole numbers of people nothing may be accepted: then both are ends.
-    return np.minimum(low, high), np.maximum(low, high)
-
-
-def _crossing(table: Table, margin: Floats, accepted: Counts, rejected: Counts) -> Floats:
-    """The share where the margin crosses zero, between an accepted hypothesis and its rejected neighbour."""
-    outside = np.clip(rejected, 0, table.share.size - 1)
-    at, beyond = (np.take_along_axis(margin, index[..., None], axis=-1)[..., 0] for index in (accepted, outside))
-    crossed, inside = beyond < 0, np.maximum(at, 0)
-    part = np.where(crossed, inside / np.where(crossed, inside - beyond, 1.0), 0.0)
-    gap = table.share[outside] - table.share[accepted]
-    part = np.where(table.whole & (np.abs(gap) * table.n <= 1.5), 0.0, part)
-    return np.asarray(table.share[accepted] + part * gap)

@@ -36,7 +36,14 @@ FEW = 0.05
 
 Distribution = Callable[[Floats], Floats]
 Complexes = NDArray[np.complex128]
+Characteristic = Callable[[float], Complexes]
+"""At `_FREQUENCY` times a scale."""
 _FREQUENCY = 2 * np.pi * np.arange(POINTS // 2 + 1) / (POINTS * STEP)
+_BLOCK = 64
+_NEAR = _FREQUENCY[:_BLOCK]
+_FAR = _FREQUENCY[::_BLOCK]
+_UNSEEN = -45.0
+"""The logarithm of a characteristic function that adds less than rounding does."""
 _SMEARED = np.exp(-((_FREQUENCY * STEP * _SMEAR) ** 2) / 2 + 1j * _FREQUENCY * REACH)
 
 
@@ -89,20 +96,20 @@ def standard_law(
         held = np.clip(share[i] * tilt[:, i], 0, 1)
         step = np.asarray(channels.steps(weights[:, i]), dtype=np.float64)
         if population:
-            logarithm, deviation = _independent(channels, step, held, 0.0)
+            characteristic, deviation = _independent(channels, step, held, 0.0)
         elif min(share[i], 1 - share[i]) <= FEW:
-            logarithm, deviation = _dealt(channels, step, held, share[i])
+            characteristic, deviation = _dealt(channels, step, held, share[i])
         else:
-            logarithm, deviation = _independent(channels, step, held, 1 / total)
+            characteristic, deviation = _independent(channels, step, held, 1 / total)
         if deviation <= 1e-9 * step.max():
             laws[i, POINTS // 2] = 1.0
             continue
-        laws[i] = np.fft.irfft(np.conj(np.exp(logarithm(np.asarray(_FREQUENCY / deviation))) * _SMEARED), POINTS)
+        laws[i] = np.fft.irfft(np.conj(characteristic(1 / deviation) * _SMEARED), POINTS)
     return np.maximum(laws, 0.0)
 
 
-def _dealt(channels: Channels, step: Floats, held: Floats, share: float) -> tuple[Callable[[Floats], Complexes], float]:
-    """ln E e^{is(T − E T)} and the deviation, the rare ones (holders, or the others) dealt out one by one."""
+def _dealt(channels: Channels, step: Floats, held: Floats, share: float) -> tuple[Characteristic, float]:
+    """E e^{is(T − E T)} and the deviation, the rare ones (holders, or the others) dealt out one by one."""
     most = share > 0.5
     n = channels.n.astype(np.float64)
     rare_people = n * (1 - held) if most else n * held
@@ -116,18 +123,16 @@ def _dealt(channels: Channels, step: Floats, held: Floats, share: float) -> tupl
     variance += few * (float((where * (spread + extra**2)).sum()) - mean_extra**2)
     centre = float((n * step * usual).sum()) + few * mean_extra
 
-    def logarithm(s: Floats) -> Complexes:
-        turn = _turn(step, s)
+    def characteristic(scale: float) -> Complexes:
+        turn = _turns(step * scale) - 1
         base = 1 + usual[:, None] * turn
-        log = (n[:, None] * _log(base)).sum(axis=0) - 1j * s * centre
-        return np.asarray(log + few * _log((where[:, None] * (1 + rare[:, None] * turn) / base).sum(axis=0)))
+        mixed = (where[:, None] * (1 + rare[:, None] * turn) / base).sum(axis=0)
+        return _product(np.vstack([base, mixed]), np.append(n, few), centre * scale)
 
-    return logarithm, float(np.sqrt(max(variance, 0.0)))
+    return characteristic, float(np.sqrt(max(variance, 0.0)))
 
 
-def _independent(
-    channels: Channels, step: Floats, held: Floats, one: float
-) -> tuple[Callable[[Floats], Complexes], float]:
+def _independent(channels: Channels, step: Floats, held: Floats, one: float) -> tuple[Characteristic, float]:
     """The same of T − N·one where everybody at level τ holds the value with the share f_τ, for themselves."""
     n, p, q = channels.n.astype(np.float64), channels.p, channels.q
     chance = q + held * channels.gap
@@ -135,25 +140,31 @@ def _independent(
     variance = (n * (step**2 * chance * (1 - chance) + spread * one * (one - 2 * step * channels.gap))).sum()
     centre = float((n * (step * chance - held * one)).sum())
 
-    def logarithm(s: Floats) -> Complexes:
-        turn = _turn(step, s)
-        shift = np.exp(-1j * s * one)
+    def characteristic(scale: float) -> Complexes:
+        turn = _turns(step * scale) - 1
+        shift = _turns(np.array([-one * scale]))
         mixed = (1 - held)[:, None] * (1 + q[:, None] * turn) + held[:, None] * shift * (1 + p[:, None] * turn)
-        return np.asarray((n[:, None] * _log(mixed)).sum(axis=0) - 1j * s * centre)
+        return _product(mixed, n, centre * scale)
 
-    return logarithm, float(np.sqrt(max(float(variance), 0.0)))
-
-
-def _turn(step: Floats, s: Floats) -> Complexes:
-    """e^{isu} − 1, (level, frequency)."""
-    angle = step[:, None] * s
-    return np.asarray(np.cos(angle) - 1 + 1j * np.sin(angle))
+    return characteristic, float(np.sqrt(max(float(variance), 0.0)))
 
 
-def _log(number: Complexes) -> Complexes:
-    """A complex logarithm in polar form, several times faster than NumPy's; zero gives a large negative number."""
-    square = number.real**2 + number.imag**2
-    return np.asarray(np.log(np.maximum(square, 1e-300)) / 2 + 1j * np.arctan2(number.imag, number.real))
+def _turns(angle: Floats) -> Complexes:
+    """e^{isu} at all frequencies s, (level, frequency): they are evenly spaced, so a product of two short tables."""
+    far, near = (np.exp(1j * angle[:, None] * steps) for steps in (_FAR, _NEAR))
+    table = (far[:, :, None] * near[:, None, :]).reshape(angle.size, -1)
+    return np.asarray(table[:, : _FREQUENCY.size])
+
+
+def _product(bases: Complexes, powers: Floats, centre: float) -> Complexes:
+    """Π base^power · e^{−is·centre} of (base, frequency): in polar form, and zero where nobody would see it."""
+    size = powers @ np.log(np.maximum(bases.real**2 + bases.imag**2, 1e-300)) / 2
+    seen = np.flatnonzero(size > _UNSEEN)
+    some = bases[:, seen]
+    angle = powers @ np.arctan2(some.imag, some.real) - _FREQUENCY[seen] * centre
+    product = np.zeros(size.size, dtype=np.complex128)
+    product[seen] = np.exp(size[seen] + 1j * angle)
+    return product
 
 
 def distribution(law: Floats) -> Distribution:

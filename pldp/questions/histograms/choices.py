@@ -10,8 +10,9 @@ import numpy as np
 
 from pldp.channels.protocol import Counts, PureProtocol
 from pldp.estimate.answer import GUARDED, gamma_of
+from pldp.estimate.ends import Table
 from pldp.estimate.guarded import Noise
-from pldp.estimate.invert import Cover, Table, make_table
+from pldp.estimate.invert import Cover, make_table
 from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.histograms.tables import assumed
 

@@ -22,7 +22,8 @@ from pldp.estimate.combine import (
     noise_variances,
     spread,
 )
-from pldp.estimate.invert import Cover, hypothesis_table, invert_table
+from pldp.estimate.ends import invert_table
+from pldp.estimate.invert import Cover, hypothesis_table
 from pldp.estimate.simulate import draw_support, whole_counts
 from tests.pldp.estimate.people import five_levels, one_cell
 from tests.pldp.world import attribute_plan, simulate, thirds, z_bound, zipf

@@ -14,8 +14,9 @@ from pldp.channels.subset import Subset
 from pldp.channels.unary import BRR
 from pldp.estimate.answer import answer
 from pldp.estimate.combine import Levels
+from pldp.estimate.ends import invert_table
 from pldp.estimate.groups import GroupLevels, group_ends
-from pldp.estimate.invert import ANYTHING, Cover, invert_table, make_table
+from pldp.estimate.invert import ANYTHING, Cover, make_table
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from tests.pldp.estimate.people import PARTS, SHARES, five_levels, one_cell
 from tests.pldp.groups import combine_group, group_interval

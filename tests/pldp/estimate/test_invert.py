@@ -11,8 +11,9 @@ from pldp.channels.protocol import Counts, Floats
 from pldp.channels.unary import BRR
 from pldp.estimate.answer import answer
 from pldp.estimate.combine import Levels, combine_linear, estimate_levels
+from pldp.estimate.ends import Table, invert_table
 from pldp.estimate.guarded import Noise, tilted_moments, worst_tilt
-from pldp.estimate.invert import ANYTHING, Cover, Table, hypotheses, hypothesis_table, invert_table
+from pldp.estimate.invert import ANYTHING, Cover, hypotheses, hypothesis_table
 from pldp.estimate.law import POINTS, REACH, STEP, Channels, coarseness, standard_law
 from pldp.estimate.path import guarded_weights
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pldp.estimate.combine import estimate_levels
-from pldp.estimate.invert import hypothesis_table, invert_table
+from pldp.estimate.ends import invert_table
+from pldp.estimate.invert import hypothesis_table
 from pldp.estimate.likelihood import maximum_likelihood, table_blocks
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from tests.pldp.estimate.people import five_levels
