@@ -147,6 +147,19 @@ def test_only_inside_a_kind_do_modules_name_each_other() -> None:
     assert cycles(between) == []
 
 
+def test_items_aggregates_and_numbers_know_no_other_kind() -> None:
+    """What they share with a table of people stands in pldp/spec; only the table's own kinds name each other."""
+    named: dict[str, set[str]] = {kind: set() for kind in ("people", "histograms", "numbers", "items", "aggregates")}
+    for name, imported in library().items():
+        here = name.split(".")[2:3]
+        if name.startswith("pldp.questions.") and here[0] in named:
+            there = {other.split(".")[2] for other in imported if other.startswith("pldp.questions.")}
+            named[here[0]] |= there & set(named) - set(here)
+    assert named.pop("histograms") == {"numbers", "people"}
+    assert named.pop("people") == {"histograms", "numbers"}
+    assert not any(named.values()), named
+
+
 def test_what_counts_as_a_cycle() -> None:
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
     assert cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []

@@ -14,9 +14,11 @@ from pydantic import Field, model_validator
 from pldp.errors import BrokenRule
 from pldp.questions.entries import Entry
 from pldp.questions.people.combination import Combination
-from pldp.questions.people.spec import Gates, Retention, Spec
+from pldp.questions.people.spec import Spec
 from pldp.spec.fields import Model, Name, Text
+from pldp.spec.gates import Gates
 from pldp.spec.levels import ExpectedUsers
+from pldp.spec.retention import Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import MOST_LEFT_OUT, MaxLeftOut, collected

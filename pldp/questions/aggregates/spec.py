@@ -8,10 +8,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from pldp.errors import BrokenRule, quoted
-from pldp.questions.people.spec import Gates, Intervals, Retention
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole
+from pldp.spec.gates import Gates
+from pldp.spec.intervals import Intervals
 from pldp.spec.levels import ExpectedUsers, Spend, is_whole
+from pldp.spec.retention import Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Holdings, Table

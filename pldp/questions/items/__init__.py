@@ -1,7 +1,7 @@
 """Value-sensitive responses and frequent items (aprr).
 
 `question` is what the pipeline sees; `resolve` plans it from a spec; `rowchannels` are what a level reports through;
-`reports`, `combine`, `tables`, `gates`, `truth` and `evaluate` are its stages, `forecast` and `statement` what is told
+`reports`, `combine`, `tables`, `gates`, `truth` and `evaluate` are its stages; `predictions` and `statement` come
 before.
 
 Beneath, `levels` turns scores into levels and budgets; `values` and `channels` perturb single values and item sets and

@@ -22,9 +22,9 @@ from pldp.questions.items.combine import ItemsResult, Mined, choose_candidates, 
 from pldp.questions.items.doubts import doubts, likeliest_row, row_weights
 from pldp.questions.items.evaluate import study
 from pldp.questions.items.fakes import fake_reaches
-from pldp.questions.items.forecast import predictions, refusal
 from pldp.questions.items.gates import gates
 from pldp.questions.items.plan import ItemsPlan
+from pldp.questions.items.predictions import predictions, refusal
 from pldp.questions.items.reports import ItemsTally, count_sets, draw, tally
 from pldp.questions.items.rowchannels import Bits
 from pldp.questions.items.statement import items_statement

@@ -10,10 +10,12 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from pldp.errors import BrokenRule, quoted
 from pldp.questions.items.sections import Choices, Itemsets, RowBudget, Sampling
 from pldp.questions.items.sensitivity import Scores, Sensitivity
-from pldp.questions.people.spec import Gates, Intervals, Retention
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, Text, Value
+from pldp.spec.gates import Gates
+from pldp.spec.intervals import Intervals
 from pldp.spec.levels import Expected, WeightCap, check_shares
+from pldp.spec.retention import Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Holdings, Table

@@ -103,7 +103,7 @@ def supports(mined: Mined) -> dict[tuple[int, ...], Held]:
 def budgets(plan: Items, result: ItemsResult | None) -> Rows:
     """One row per level: what the protocol was given for a user's whole row, and what that spends exactly.
 
-    An infinite ε (an open item, in an evaluation or a forecast) is null.
+    An infinite ε (an open item, in an evaluation or a plan) is null.
     """
     parts = []
     for number, level in enumerate(plan.levels):

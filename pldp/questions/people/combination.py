@@ -11,7 +11,6 @@ from pldp.questions.histograms.spec import (
     Method,
 )
 from pldp.spec.fields import Model, Text, Whole
-from pldp.spec.gates import Gates as Gates
 from pldp.spec.levels import WeightCap
 
 PUBLIC_METHODS = ("guarded", "sum", "oc", "oc+", "op", "op-exact", "em")

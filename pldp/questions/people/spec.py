@@ -22,20 +22,16 @@ from pldp.questions.people.attributes import Attribute
 from pldp.questions.people.combination import LINEAR, Combination, Reference
 from pldp.spec.columns import check_roles
 from pldp.spec.fields import Model, Name, OneOf, Whole
-from pldp.spec.gates import Gates as Gates
+from pldp.spec.gates import Gates
+from pldp.spec.intervals import Intervals
 from pldp.spec.levels import Budget, Expected, Levels, check_shares, is_whole
-from pldp.spec.retention import Retention as Retention
+from pldp.spec.retention import Retention
 from pldp.spec.runner import Runner
 from pldp.spec.schedule import Schedule
 from pldp.spec.source import Source
 from pldp.spec.wording import Description, Label, Wording
 
 CROSS = " × "
-
-
-class Intervals(Model):
-    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
-    target: Literal["users", "population"] = "users"
 
 
 class Spec(Model):
