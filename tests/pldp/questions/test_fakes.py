@@ -125,14 +125,16 @@ class Lever:
         """The least and the most that a plan may say, which takes honest people to have nothing."""
         joined = self.n + FEW * (np.arange(self.n.size) == level)
         weights = self.weights(joined)[:, level]
-        return tuple(float(w * FEW / joined[level] * self.end[level]) for w in (weights.min(), weights.max()))
+        lever = FEW / joined[level] * self.end[level]
+        return float(weights.min() * lever), float(weights.max() * lever)
 
 
 def levers(
     question: Any, honest: dict[str, Columns], sent: dict[str, dict[str, Columns]], most: float
 ) -> dict[str, Lever]:
     """By attribute; `sent` are the fakes by level, and no estimate lies above `most`."""
-    cap, made = reaches(question)[0].cap, {}
+    cap = reaches(question)[0].cap
+    made: dict[str, Lever] = {}
     if isinstance(question, Histograms):
         for attribute in question.attributes:
             of = [honest[f"attribute={attribute.name}/level={level}"] for level in LEVELS]
@@ -150,8 +152,8 @@ def levers(
         channels, target = [level.channel for level in question.levels], np.array([[TARGET]], dtype=np.int32)
         of = [honest[f"items/level={level}"] for level in LEVELS]
         n = np.array([len(next(iter(one.values()))) for one in of])
-        pairs = zip(channels, of, n, strict=True)
-        mean = np.array([channel.singles(channel.support(one, 0), int(m))[0][TARGET] for channel, one, m in pairs])
+        sides = zip(channels, of, n, strict=True)
+        mean = np.array([channel.singles(channel.support(one, 0), int(m))[0][TARGET] for channel, one, m in sides])
         end = np.array([channel.most(target)[0] for channel in channels])
         weighing = Weighing("oc+", cap)
         made["items"] = Lever(
