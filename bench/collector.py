@@ -19,7 +19,8 @@ from pathlib import Path
 from bench.common import Measure, publish
 
 MESSAGES = 20_000
-CONNECTIONS = 64
+CONNECTIONS = 256
+"""At a time, each of which sends its next message once the one before is acknowledged: enough that some always wait."""
 REQUIRED = 2000.0
 """Messages per CPU second; and per second of a core of its own."""
 

@@ -83,6 +83,9 @@ export function totals(
   held: Readonly<Record<string, number>> | readonly string[],
 ): Record<string, number>;
 
+/** What a report of a choice tells at most, in steps of 2^-192 bits; of totals about one unit of each of them. */
+export function spent(question: Question, choice: string): bigint;
+
 /** Where drawn reports are kept: `add` keeps the text unless something is kept already, and gives what is kept now. */
 export interface Store {
   get(key: string): string | null | Promise<string | null>;

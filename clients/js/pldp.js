@@ -1018,6 +1018,13 @@ const EXPLAIN = {
   },
 };
 
+/** What a report of a choice tells at most, in steps of 2^-192 bits; of totals about one unit of each of them. Of choices
+ * with the same budget the smaller one is the stricter. */
+export function spent(question, choice) {
+  const { channel } = question.choices.get(choice);
+  return channel.kind === "totals" ? sum(perUnit(channel)) : CHANNELS[channel.kind].spend(channel);
+}
+
 /** A choice explained before it is made: how many people would send the same report without having the same answer. */
 export function explain(question, choice) {
   const { channel } = question.choices.get(choice);

@@ -1,5 +1,5 @@
 // The page on which a person answers: everything is drawn here, and only the message that is shown leaves.
-import { LocalStore, Person, explain, readPlan } from "./pldp.js";
+import { LocalStore, Person, explain, readPlan, spent } from "./pldp.js";
 
 const at = (id) => document.getElementById(id);
 const link = new URLSearchParams(location.hash.slice(1)); // a fragment is never sent to a server
@@ -45,7 +45,12 @@ const spends = (choice) => {
   return Number(above) / Number(below);
 };
 /** From the strictest on, which is also the one that is chosen before anybody chooses. */
-const strictest = (question) => [...question.choices.values()].sort((a, b) => spends(a) - spends(b)).map((choice) => choice.name);
+function strictest(question) {
+  const told = (choice) => spent(question, choice.name);
+  // Profiles may all state the same budget, and differ in how they spread it.
+  const order = (a, b) => spends(a) - spends(b) || (told(a) < told(b) ? -1 : Number(told(a) > told(b)));
+  return [...question.choices.values()].sort(order).map((choice) => choice.name);
+}
 
 /** What a level means for every question that has it, the first one open. */
 function meaning(questions, level) {

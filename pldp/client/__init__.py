@@ -7,7 +7,8 @@
     message = person.answer({"meal": "soup"}, "high")        drawn once and kept; these bytes are what is sent
 
 Read in this order: plan.py (what is signed), questions.py (what is asked), channels.py, holdings.py, protocols.py and
-numeric.py (how a report is drawn), dice.py (from which bytes), person.py (what is kept), message.py (what is sent).
+numeric.py (how a report is drawn), dice.py (from which bytes), fitting.py and spend.py (which plans are refused),
+person.py (what is kept), message.py (what is sent).
 """
 
 from __future__ import annotations
