@@ -39,9 +39,9 @@ class Syncs:
         """Begin to sync a file that is written."""
         self._under_way.append(self._pool.submit(_sync_file, path))
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        self._pool.shutdown(cancel_futures=kind is not None)
-        if kind is None:
+    def __exit__(self, failure: type[BaseException] | None, *rest: object) -> None:
+        self._pool.shutdown(cancel_futures=failure is not None)
+        if failure is None:
             for one in self._under_way:
                 one.result()
 

@@ -80,7 +80,7 @@ def begun(run: Run, file: SpecFile) -> Iterator[None]:
 
 @contextmanager
 def ended() -> Iterator[None]:
-    """An ingest that has begun ends within this block, whatever comes of it: then nobody writes into deleted folders."""
+    """An ingest that has begun ends within this block, whatever comes of it: nobody writes into a deleted folder."""
     try:
         yield
     finally:

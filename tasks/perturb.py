@@ -42,9 +42,9 @@ class Commits:
         under_way, self._under_way = self._under_way, None
         self.reports += 0 if under_way is None else under_way.result()
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+    def __exit__(self, failure: type[BaseException] | None, *rest: object) -> None:
         self._pool.shutdown()
-        if kind is None:
+        if failure is None:
             self._settle()
 
 
