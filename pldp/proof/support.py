@@ -14,7 +14,7 @@ from pldp.channels.subset import Subset
 from pldp.channels.unary import Unary
 from pldp.proof.compared import Compared
 from pldp.proof.laws import SupportLaw, off, support_law
-from pldp.proof.power import deviation, draws_needed
+from pldp.proof.power import Count, draws_needed
 from pldp.proof.trial import FROM, MOST, OFF, Trial, people_needed, shifted
 
 KRR_CELLS = 5
@@ -69,15 +69,12 @@ def cells_for(protocol: PureProtocol, epsilon: float) -> int:
     return people_for(protocol, epsilon, MOST * cost_of(protocol)) * cost_of(protocol)
 
 
-def _seen(protocol: PureProtocol, epsilon: float, people: int) -> float:
-    """The deviation of ε that so many people show by their own value, or where bits are independent by the others."""
+def _counts(protocol: PureProtocol, people: int) -> tuple[Count, ...]:
+    """How often so many people's own value is supported, and where bits are independent how often the others are."""
     k = protocol.domain_size
-    if k == 1:
-        return np.inf
-    if isinstance(protocol, Unary):
-        others = deviation(people * (k - 1), lambda at: support_law(protocol, at).q, epsilon)
-        return min(others, deviation(people, lambda at: support_law(protocol, at).p, epsilon))
-    return deviation(people, lambda at: support_law(protocol, at).p, epsilon)
+    own = Count(people, lambda at: support_law(protocol, at).p)
+    others = Count(people * (k - 1), lambda at: support_law(protocol, at).q)
+    return () if k == 1 else (own, others) if isinstance(protocol, Unary) else (own,)
 
 
 def _others(law: SupportLaw, k: int) -> tuple[float, float]:
@@ -138,7 +135,7 @@ def support_trial(
                 0.0,
             )
         )
-    return Trial.of(channel, epsilon, n, sums, _seen(protocol, epsilon, n))
+    return Trial.of(channel, epsilon, n, sums, _counts(protocol, n))
 
 
 def _counted(count: Callable[[Values], Counts], people: int, value: int) -> Counts:

@@ -14,7 +14,7 @@ from pldp.estimate.combine import LINEAR_METHODS
 from pldp.estimate.simulate import whole_counts
 from pldp.proof.compared import Compared
 from pldp.proof.laws import ROUNDING, support_law
-from pldp.proof.power import deviation, shared
+from pldp.proof.power import Count, shared
 from pldp.proof.support import cells_for, compare_support, people_for, support_trial
 from pldp.proof.trial import OFF, Trial, shifted
 from pldp.questions.histograms.reports import HistogramTally
@@ -47,10 +47,11 @@ def recovered(plan: Histograms) -> Iterator[Compared]:
     attributes = tuple(a.model_copy(update={"methods": tuple(asked), "probabilities": ()}) for a in plan.attributes)
     recipe = replace(plan.recipe, method=asked[0], postprocess="none")
     linear = plan.model_copy(update={"attributes": attributes, "recipe": recipe})
-    tallies = {path: _expected(linear, *place) for path, place in linear.places.items()}
-    estimates = {method: linear.combine(method, tallies, NoReports()) for method in asked}
     for method in asked:
-        first = {method: estimates[method]}
+        # Whoever adds up needs nothing of choices: levels whose people differ show the weight of each.
+        leaning = method == "sum" and plan.hidden is None
+        tallies = {path: _expected(linear, *place, leaning=leaning) for path, place in linear.places.items()}
+        first = {method: linear.combine(method, tallies, NoReports())}
         alone = linear.model_copy(
             update={
                 "attributes": tuple(a.model_copy(update={"methods": (method,)}) for a in attributes),
@@ -61,7 +62,9 @@ def recovered(plan: Histograms) -> Iterator[Compared]:
         names, shares = np.asarray(rows["attribute"]), np.asarray(rows["unbiased_frequency"], dtype=np.float64)
         for attribute in plan.attributes:
             mine = shares[names == attribute.name]
-            yield Compared.between(f"{attribute.name} by {method}", mine, _truth(attribute), _slack(plan, attribute))
+            truth = _truths(attribute, len(plan.levels), leaning)
+            whole = _sizes(plan) @ truth / MADE_UP
+            yield Compared.between(f"{attribute.name} by {method}", mine, whole, _slack(plan, attribute))
 
 
 def _slack(plan: Histograms, attribute: AttributePlan) -> float:
@@ -71,21 +74,21 @@ def _slack(plan: Histograms, attribute: AttributePlan) -> float:
     return ROUNDING / (smallest * gap) if len(attribute.values) > 1 else 0.0
 
 
-def _truth(attribute: AttributePlan) -> Floats:
-    """Skewed, every value another share: k-RR leaves a uniform one where it is."""
+def _truths(attribute: AttributePlan, levels: int, leaning: bool = False) -> Floats:
+    """By level. Skewed, every value another share: k-RR leaves a uniform one where it is."""
     parts = 1 / np.arange(1, len(attribute.values) + 1)
-    return parts / parts.sum()
+    return np.stack([np.roll(parts / parts.sum(), level * leaning) for level in range(levels)])
 
 
 def _sizes(plan: Histograms) -> Counts:
     return whole_counts(np.arange(1, len(plan.levels) + 1) / 1.0, MADE_UP)
 
 
-def _expected(plan: Histograms, attribute: int, level: int | None) -> HistogramTally:
+def _expected(plan: Histograms, attribute: int, level: int | None, leaning: bool) -> HistogramTally:
     """What the reports add up to on average, by laws computed again; not whole numbers."""
-    truth, sizes = _truth(plan.attributes[attribute]), _sizes(plan)
+    truth, sizes = _truths(plan.attributes[attribute], len(plan.levels), leaning), _sizes(plan)
     laws = [support_law(one.protocol, float(one.budget)) for one in plan.attributes[attribute].levels]
-    chances = np.array([law.q + truth * law.gap for law in laws])
+    chances = np.stack([law.q + own * law.gap for law, own in zip(laws, truth, strict=True)])
     if level is not None:
         return HistogramTally(sizes[level : level + 1], chances[level : level + 1] * sizes[level])
     if plan.hidden is None:
@@ -170,5 +173,5 @@ def _about_levels(hidden: HiddenPlan, attribute: AttributePlan, reported: Counts
                 0,
             ),
         ],
-        deviation(n, lambda at: support_law(hidden.protocol, at).p, epsilon),
+        [Count(n, lambda at: support_law(hidden.protocol, at).p)],
     )
