@@ -138,7 +138,7 @@ def caught(question: Question, twin: Question, repeats: int, label: str) -> floa
                 refused.append([trial.tail < REHEARSED / len(trials) for trial in trials])
             except ValueError:
                 refused.append([True])  # reports that the plan cannot make
-    return 100 * min(np.mean(one) for one in zip_longest(*refused, fillvalue=True))
+    return 100 * min(float(np.mean(one)) for one in zip_longest(*refused, fillvalue=True))
 
 
 def rows(repeats: int) -> Iterator[dict[str, Any]]:

@@ -72,18 +72,19 @@ def recovered(plan: Aggregates) -> Iterator[Compared]:
     users = np.arange(1, len(plan.profiles) + 1, dtype=np.int64) * 1000
     units = np.arange(1, len(plan.attributes) + 1, dtype=np.int64) * 10_007
     grid = np.array([float(step) for step in plan.grid])
-    tallies = {sheet.path: Sums(units, users) for sheet in plan.sheets()}
+    # Every provider has other totals, so that none can stand for another's.
+    tallies = {sheet.path: Sums(units * number, users) for number, sheet in enumerate(plan.sheets(), 1)}
     method = plan.methods[0]
     result = plan.conclude(tallies, {method: plan.combine(method, tallies, NoReports())})
     rows = plan.tables(result)["aggregates"]
     names, attributes = np.asarray(rows["provider"]), list(rows["attribute"])
     order = np.array([plan.attributes.index(attribute) for attribute in attributes])
     total, error = (np.asarray(rows[column], dtype=np.float64) for column in ("total", "standard_error"))
-    for provider in plan.providers:
+    for number, provider in enumerate(plan.providers, 1):
         mine = names == provider.name
         variance = np.vectorize(lambda x: _moments(x)[1])(spends(plan, provider))
         expected = np.sqrt(users @ variance) * grid
-        yield Compared.between(f"totals towards {provider.name}", total[mine], (units * grid)[order[mine]])
+        yield Compared.between(f"totals towards {provider.name}", total[mine], (units * number * grid)[order[mine]])
         yield Compared.between(f"errors towards {provider.name}", error[mine] / expected[order[mine]], 1.0)
 
 

@@ -60,6 +60,8 @@ def test_a_file_that_is_counted_as_another(name: str, monkeypatch: pytest.Monkey
     right = type(question).combine
     if len(question.sheets()) == 1:
         pytest.skip("it has one file of reports")
+    if name in ("laplace", "quantiles"):
+        pytest.skip("reports are on one scale at every level, or go to a likelihood: a mean is the same")
 
     def combine(self: Any, method: str, tallies: Any, reports: Any) -> Any:
         paths = list(tallies)
@@ -86,7 +88,7 @@ def test_an_error_of_totals_that_is_scaled(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_weight_of_a_level_that_is_dropped(renormalised: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights that still sum to one leave a truth alone that is every level's: that of `sum` is another in each."""
     attributes = [{"name": "job", "values": FEW, "mechanism": "krr"}]
-    plan = histogram_question(attributes=attributes, combination={"method": "sum", "compare": ["oc+"]})
+    plan = histogram_question(attributes=attributes, combination={"method": "sum"})
     right = histogram_combine.linear_weights
 
     def dropped(*arguments: Any) -> Any:
@@ -123,14 +125,12 @@ def _nudged(question: Question) -> Question:
     match question:
         case Histograms():
             first = question.attributes[0]
-            level = first.levels[0].model_copy(update={"parameters": _off_by_a_millionth(first.levels[0].parameters)})
+            level = _again(first.levels[0], parameters=_off_by_a_millionth(first.levels[0].parameters))
             attribute = first.model_copy(update={"levels": (level, *first.levels[1:])})
             return question.model_copy(update={"attributes": (attribute, *question.attributes[1:])})
         case Numbers():
             one = question.levels[0].classes[0]
-            used = one.mechanisms[0].model_copy(
-                update={"parameters": _off_by_a_millionth(one.mechanisms[0].parameters)}
-            )
+            used = _again(one.mechanisms[0], parameters=_off_by_a_millionth(one.mechanisms[0].parameters))
             known = one.model_copy(update={"mechanisms": (used, *one.mechanisms[1:])})
             level = question.levels[0].model_copy(update={"classes": (known, *question.levels[0].classes[1:])})
             return question.model_copy(update={"levels": (level, *question.levels[1:])})
@@ -158,8 +158,13 @@ def _nudged_items(level: Any) -> Any:
         case _:
             items = channel.items
             parameters = _off_by_a_millionth(items.parameters)
-            update = {"items": items.model_copy(update={"parameters": parameters})}
-    return level.model_copy(update={"channel": channel.model_copy(update=update)})
+            update = {"items": _again(items, parameters=parameters)}
+    return _again(level, channel=_again(channel, **update))
+
+
+def _again(model: Any, **fields: Any) -> Any:
+    """Made anew: a copy would keep what is computed once from its fields."""
+    return type(model).model_validate({**{name: getattr(model, name) for name in type(model).model_fields}, **fields})
 
 
 def _off_by_a_millionth(parameters: dict[str, int]) -> dict[str, int]:
