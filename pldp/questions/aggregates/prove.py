@@ -97,7 +97,7 @@ def rehearsed(plan: Aggregates, stream: Keystream, cells: int) -> Iterator[Trial
     needed = int(1.2 * min(profiles, _FEW) * max(map(_needed, laws)))
     n = max(min(needed, cells // (_REPORT * d * len(plan.providers))), 256)
     who = np.resize(np.arange(profiles), n)
-    for sheet, provider, own in zip(plan.sheets(), plan.providers, laws, strict=True):
+    for sheet, provider, noises in zip(plan.sheets(), plan.providers, laws, strict=True):
         columns: dict[str, Any] = {name: (np.arange(n) + i) % 7 for i, name in enumerate(plan.vault_fields)}
         columns[plan.choice_field] = who
         reports, tally = counted(plan, sheet, MadeUp(columns), stream)
@@ -110,7 +110,7 @@ def rehearsed(plan: Aggregates, stream: Keystream, cells: int) -> Iterator[Trial
             (tally.reports - true_aggregates(plan, columns).sum(axis=0), 0.0, *_sum_of(x, who), 0.0),
         ]
         seen = np.abs(noise) / np.vectorize(lambda one: _moments(one)[0])(x)[who], (noise != 0).astype(np.float64)
-        for observed, law in zip(seen, own, strict=True):
+        for observed, law in zip(seen, noises, strict=True):
             sums.append(law.over(observed, who, shifts=True))
             if profiles <= _FEW * 4:
                 mine = [np.flatnonzero(who == profile) for profile in range(profiles)]

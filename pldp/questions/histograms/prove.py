@@ -15,7 +15,7 @@ from pldp.estimate.simulate import whole_counts
 from pldp.proof.compared import Compared
 from pldp.proof.laws import ROUNDING, support_law
 from pldp.proof.power import Count, shared
-from pldp.proof.support import cells_for, compare_support, people_for, support_trial
+from pldp.proof.support import BLOCKS, cells_for, compare_support, people_for, support_trial
 from pldp.proof.trial import OFF, Trial, shifted
 from pldp.questions.histograms.reports import HistogramTally
 from pldp.questions.madeup import MadeUp, NoReports, counted
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MADE_UP = 1_000_000
 """People behind expected tallies: enough that no estimator takes them for few."""
+_CALLS, _LEAST_BLOCKS = 400, 3
+"""How often people of one value are drawn, of all channels together: each time takes a millisecond, however few."""
 HIDDEN_METHODS = ("auem", "self-calibrated", "sum")
 
 
@@ -88,7 +90,7 @@ def _expected(plan: Histograms, attribute: int, level: int | None, leaning: bool
     """What the reports add up to on average, by laws computed again; not whole numbers."""
     truth, sizes = _truths(plan.attributes[attribute], len(plan.levels), leaning), _sizes(plan)
     laws = [support_law(one.protocol, float(one.budget)) for one in plan.attributes[attribute].levels]
-    chances = np.stack([law.q + own * law.gap for law, own in zip(laws, truth, strict=True)])
+    chances = np.stack([law.q + shares * law.gap for law, shares in zip(laws, truth, strict=True)])
     if level is not None:
         return HistogramTally(sizes[level : level + 1], chances[level : level + 1] * sizes[level])
     if plan.hidden is None:
@@ -104,18 +106,19 @@ def rehearsed(plan: Histograms, stream: Keystream, cells: int) -> Iterator[Trial
     levels = [(number, at) for number, a in enumerate(plan.attributes) for at in a.levels]
     needs = [cells_for(at.protocol, float(at.budget)) for _, at in levels]
     parts = dict(zip([(number, at.level) for number, at in levels], shared(needs, cells), strict=True))
+    blocks = min(BLOCKS, max(_LEAST_BLOCKS, _CALLS // len(levels)))
     for sheet in plan.sheets():
         number, level = plan.places[sheet.path]
         attribute = plan.attributes[number]
         allowed = [parts[number, at.level] for at in attribute.levels]
         if level is not None:
-            yield _public(plan, sheet, attribute, level, stream, allowed[level])
+            yield _public(plan, sheet, attribute, level, stream, allowed[level], blocks)
         elif plan.hidden is not None:
-            yield from _hidden(plan, plan.hidden, sheet, attribute, stream, allowed)
+            yield from _hidden(plan, plan.hidden, sheet, attribute, stream, allowed, blocks)
 
 
 def _public(
-    plan: Histograms, sheet: Sheet, attribute: AttributePlan, level: int, stream: Keystream, cells: int
+    plan: Histograms, sheet: Sheet, attribute: AttributePlan, level: int, stream: Keystream, cells: int, blocks: int
 ) -> Trial:
     at = attribute.levels[level]
 
@@ -124,11 +127,17 @@ def _public(
         support: Counts = counted(plan, sheet, people, stream)[1].support[0]
         return support
 
-    return support_trial(f"{attribute.name} at {at.level}", float(at.budget), at.protocol, count, stream, cells)
+    return support_trial(f"{attribute.name} at {at.level}", float(at.budget), at.protocol, count, stream, cells, blocks)
 
 
 def _hidden(
-    plan: Histograms, hidden: HiddenPlan, sheet: Sheet, attribute: AttributePlan, stream: Keystream, cells: list[int]
+    plan: Histograms,
+    hidden: HiddenPlan,
+    sheet: Sheet,
+    attribute: AttributePlan,
+    stream: Keystream,
+    cells: list[int],
+    blocks: int,
 ) -> Iterator[Trial]:
     """Everybody's level is known here, so the reports of a level can be looked at alone, and those about it too."""
     reported = np.zeros((len(attribute.levels), len(attribute.levels)), dtype=np.int64)
@@ -142,7 +151,7 @@ def _hidden(
             return support
 
         channel = f"{attribute.name} at hidden {at.level}"
-        yield support_trial(channel, float(at.budget), at.protocol, count, stream, cells[code])
+        yield support_trial(channel, float(at.budget), at.protocol, count, stream, cells[code], blocks)
     more = people_for(hidden.protocol, float(hidden.budget), max(cells)) - int(reported.sum())
     for code in range(len(attribute.levels) if more > 0 else 0):
         size = -(-more // len(attribute.levels))

@@ -133,7 +133,7 @@ def _moved(chance: Floats, spend: Floats) -> Floats:
 def _values(name: str, channel: OneValue, count: Counted, cells: int) -> Trial:
     """People of one value each, value by value; kept values tell ε, whose log odds grow as it does."""
     matrix = value_matrix(channel)
-    kept, spend, own = _kept_values(matrix)
+    kept, spend, chance_at = _kept_values(matrix)
     k, epsilon, moved = len(matrix), float(spend.max()), _moved_values(kept, spend)
     each = max(FEWEST, min(_values_needed(channel) // k + 1, cells // (k * max(k, _VALUE))))
     support = np.stack([count((value,), each) for value in range(k)])
@@ -141,11 +141,11 @@ def _values(name: str, channel: OneValue, count: Counted, cells: int) -> Trial:
     sums = [
         (
             *(np.trace(support), each * kept.sum(), each * (kept * (1 - kept)).sum(), 1.0, n * moved),
-            0 if own is None else n,
+            0 if chance_at is None else n,
         ),
         (support.ravel(), each * chance, each * chance * (1 - chance), 1.0, 0.0, each),
     ]
-    return Trial.of(name, epsilon, n, sums, [] if own is None else [Count(n, own)])
+    return Trial.of(name, epsilon, n, sums, [] if chance_at is None else [Count(n, chance_at)])
 
 
 def _kept_values(matrix: Floats) -> tuple[Floats, Floats, Callable[[float], float] | None]:
@@ -165,9 +165,9 @@ def _moved_values(kept: Floats, spend: Floats) -> float:
 
 
 def _values_needed(channel: OneValue) -> int:
-    kept, spend, own = _kept_values(value_matrix(channel))
-    if own is None:
+    kept, spend, chance_at = _kept_values(value_matrix(channel))
+    if chance_at is None:
         moved = _moved_values(kept, np.maximum(spend, FROM))
         return people_needed(float((kept * (1 - kept)).mean()), moved, 1.0)
-    now, *others = (own(max(float(spend.max()), FROM) * factor) for factor in AROUND)
+    now, *others = (chance_at(max(float(spend.max()), FROM) * factor) for factor in AROUND)
     return draws_needed(now, others, MOST)

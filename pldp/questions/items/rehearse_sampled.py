@@ -48,10 +48,10 @@ def sampled_trial(
     for people, items, there, candidates in ((sizes[0], row, held, adapted), nobody):
         counts = count(candidates, items, people)
         # Dummies take the places beyond what is held.
-        own = (np.arange(size) < there) | (np.arange(size) >= asked.n_values + there)
-        chance = np.where(own, laws[0].q + laws[0].gap / length, laws[0].q)
+        drawn = (np.arange(size) < there) | (np.arange(size) >= asked.n_values + there)
+        chance = np.where(drawn, laws[0].q + laws[0].gap / length, laws[0].q)
         sums.append((counts, people * chance, people * chance * (1 - chance), 1.0, 0.0, people))
-        outside, inside = outside + float(counts[~own].sum()), inside + float(counts[own].sum())
+        outside, inside = outside + float(counts[~drawn].sum()), inside + float(counts[drawn].sum())
     if by_chance is None:
         (mean, variance), *others = (law.sum_of(length) for law in laws)
         shift = min(abs(other - mean) for other, _ in others)
