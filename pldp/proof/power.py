@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from scipy.special import bdtr, bdtrc, bdtrik
@@ -20,6 +21,8 @@ CAUGHT = 0.99
 _NARROW, _WIDE = 7.5, 2.4
 """Standard errors of that tail, and of a count that is on the right side of it 99 times in 100; a little more."""
 _STEPS = 12
+FEWEST = 64
+"""Of each sort, however dear they are."""
 
 
 @lru_cache(maxsize=4096)
@@ -84,6 +87,21 @@ def deviation(draws: int, chance: Callable[[float], float], epsilon: float) -> f
     return high
 
 
+@dataclass(frozen=True)
+class Count:
+    """How many of so many draws are what each is with `chance(ε)`: a binomial count."""
+
+    draws: int
+    chance: Callable[[float], float]
+
+    def power(self, epsilon: float, factor: float) -> float:
+        """How probable it is that the count is refused if ε is off by this factor."""
+        return power(min(self.draws, LARGEST), self.chance(epsilon), self.chance(epsilon * factor))
+
+    def deviation(self, epsilon: float) -> float:
+        return deviation(self.draws, self.chance, epsilon)
+
+
 def shared(needs: Sequence[int], total: int) -> list[int]:
     """What each of several may take of a total: what it needs, and where that is too much, those that need most
     equally less."""
@@ -92,3 +110,9 @@ def shared(needs: Sequence[int], total: int) -> list[int]:
         parts[number] = min(need, left // (len(needs) - place))
         left -= parts[number]
     return list(parts.values())
+
+
+def divided(people: int, cells: int, full: int, empty: int) -> tuple[int, int]:
+    """How many hold much and how many nothing, by what one of each takes: half each, or fewer of the dear."""
+    much = max(FEWEST, min(people // 2, cells // (4 * full)))
+    return much, max(FEWEST, min(people - much, (cells - much * full) // empty))

@@ -14,7 +14,7 @@ from pldp.channels.subset import Subset
 from pldp.channels.unary import Unary
 from pldp.proof.compared import Compared
 from pldp.proof.laws import SupportLaw, off, support_law
-from pldp.proof.power import deviation, draws_needed
+from pldp.proof.power import Count, draws_needed
 from pldp.proof.trial import FROM, MOST, OFF, Trial, people_needed, shifted
 
 KRR_CELLS = 5
@@ -69,15 +69,12 @@ def cells_for(protocol: PureProtocol, epsilon: float) -> int:
     return people_for(protocol, epsilon, MOST * cost_of(protocol)) * cost_of(protocol)
 
 
-def _seen(protocol: PureProtocol, epsilon: float, people: int) -> float:
-    """The deviation of ε that so many people show by their own value, or where bits are independent by the others."""
+def _counts(protocol: PureProtocol, people: int) -> tuple[Count, ...]:
+    """How often so many people's own value is supported, and where bits are independent how often the others are."""
     k = protocol.domain_size
-    if k == 1:
-        return np.inf
-    if isinstance(protocol, Unary):
-        others = deviation(people * (k - 1), lambda at: support_law(protocol, at).q, epsilon)
-        return min(others, deviation(people, lambda at: support_law(protocol, at).p, epsilon))
-    return deviation(people, lambda at: support_law(protocol, at).p, epsilon)
+    kept = Count(people, lambda at: support_law(protocol, at).p)
+    others = Count(people * (k - 1), lambda at: support_law(protocol, at).q)
+    return () if k == 1 else (kept, others) if isinstance(protocol, Unary) else (kept,)
 
 
 def _others(law: SupportLaw, k: int) -> tuple[float, float]:
@@ -100,11 +97,12 @@ def support_trial(
     count: Callable[[Values], Counts],
     stream: Keystream,
     cells: int,
+    blocks: int = BLOCKS,
 ) -> Trial:
     """`count` draws and counts people of these values, whatever else they are, by the code of the release."""
     k = protocol.domain_size
     people = people_for(protocol, epsilon, cells)
-    held = np.arange(k) if k <= BLOCKS else _some(k, stream)
+    held = np.arange(k) if k <= blocks else _some(k, blocks, stream)
     each = -(-people // held.size)
     support = np.stack([_counted(count, each, value) for value in held.tolist()])
     n, (below, law, above) = each * held.size, laws_around(protocol, epsilon)
@@ -125,7 +123,7 @@ def support_trial(
         (hits, each * law.p, each * own_variance, 1.0, 0.0, each),
         (elsewhere, missed * law.q, missed * law.q * (1 - law.q), 1.0, 0.0, missed),
     ]
-    if k > BLOCKS:
+    if k > blocks:
         everybody = np.resize(np.arange(k), max(k, n // BLOCKS)).astype(np.uint16)
         held_by = np.bincount(everybody, minlength=k)
         rest = everybody.size - held_by
@@ -138,7 +136,7 @@ def support_trial(
                 0.0,
             )
         )
-    return Trial.of(channel, epsilon, n, sums, _seen(protocol, epsilon, n))
+    return Trial.of(channel, epsilon, n, sums, _counts(protocol, n))
 
 
 def _counted(count: Callable[[Values], Counts], people: int, value: int) -> Counts:
@@ -147,8 +145,8 @@ def _counted(count: Callable[[Values], Counts], people: int, value: int) -> Coun
     return np.sum([count(np.full(size, value, dtype=np.uint16)) for size in blocks], axis=0, dtype=np.int64)
 
 
-def _some(k: int, stream: Keystream) -> Values:
+def _some(k: int, blocks: int, stream: Keystream) -> Values:
     """The first and the last value, those on both sides of a word's border, and others that are drawn."""
     fixed = {0, k - 1, *(value for value in (63, 64) if value < k)}
     others = uniform_below(k, 4 * BLOCKS, stream).tolist()
-    return np.array([*fixed, *[value for value in dict.fromkeys(others) if value not in fixed]][:BLOCKS])
+    return np.array([*fixed, *[value for value in dict.fromkeys(others) if value not in fixed]][:blocks])

@@ -11,9 +11,11 @@ import numpy as np
 from scipy.special import bdtr, bdtrc
 
 from pldp.channels.protocol import Floats
+from pldp.proof.power import Count
 
 OFF = 0.1
 """The share by which ε is wrong in what a rehearsal must see."""
+AROUND = 1.0, 1 - OFF, 1 + OFF
 FROM = 0.5
 """The ε from which on it must; smaller ones are rehearsed by as many people as this one."""
 MOST = 1 << 26
@@ -41,18 +43,18 @@ class Trial:
     largest: Floats
     shift: Floats
     draws: Floats
-    seen: float | None = field(default=None, kw_only=True)
-    """The deviation of ε, either way, that the law of a binomial sum shows; None where no sum has one."""
+    counts: tuple[Count, ...] = field(default=(), kw_only=True)
+    """Those of the binomial sums that tell most of ε."""
 
     @classmethod
     def of(
-        cls, channel: str, epsilon: float, people: int, sums: Sequence[tuple[Any, ...]], seen: float | None = None
+        cls, channel: str, epsilon: float, people: int, sums: Sequence[tuple[Any, ...]], counts: Sequence[Count] = ()
     ) -> Trial:
         """From tuples of what was observed, mean, variance, largest term, shift and, where the sum is binomial, draws:
         numbers or arrays of one length."""
         rows = [np.broadcast_arrays(*map(np.atleast_1d, one if len(one) == 6 else (*one, 0.0))) for one in sums]
         columns = [np.concatenate([row[i] for row in rows]).astype(np.float64) for i in range(6)]
-        return cls(channel, epsilon, people, *columns, seen=seen)
+        return cls(channel, epsilon, people, *columns, counts=tuple(counts))
 
     @cached_property
     def tail(self) -> float:
@@ -78,10 +80,16 @@ class Trial:
         signals = np.divide(self.shift, needed, out=np.zeros_like(needed), where=needed > 0)
         sharpest = float(np.max(signals, initial=0.0))
         bound = OFF / sharpest if sharpest else np.inf
-        if self.seen is None:
+        if not self.counts:
             return bound
+        seen = min(count.deviation(self.epsilon) for count in self.counts)
         # Beyond the 10 % that the bound was computed at, a law near its end tells less than proportion says.
-        return min(self.seen, bound) if bound <= OFF else self.seen
+        return min(seen, bound) if bound <= OFF else seen
+
+    def power(self, factor: float) -> float | None:
+        """At least how probable it is that an ε off by this factor is refused, by the law of the binomial sums; None
+        where no sum has one."""
+        return max((count.power(self.epsilon, factor) for count in self.counts), default=None)
 
 
 def _binomial_tail(observed: Floats, draws: Floats, chance: Floats) -> Floats:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from pldp.channels.protocol import Floats
 from pldp.channels.randomness import Keystream
 from pldp.proof.compared import Compared
 from pldp.proof.laws import FLOOR
-from pldp.proof.trial import OFF, REACH, Trial
+from pldp.proof.trial import OFF, Trial, people_needed
 from pldp.questions.aggregates.budgets import TICK_BITS
 from pldp.questions.aggregates.noise import TwoSidedGeometric
 from pldp.questions.aggregates.reports import report_numbers, true_aggregates
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 COARSE = 2.0**-11
 """What rounding spends down to 12 significant bits may give away."""
+_REPORT = 48
+"""What a noise takes to be drawn and looked at, in cells of a histogram."""
 _FEW = 4
 """Profiles that are rehearsed by as many people as one; more share what they have."""
 
@@ -69,62 +72,90 @@ def recovered(plan: Aggregates) -> Iterator[Compared]:
     users = np.arange(1, len(plan.profiles) + 1, dtype=np.int64) * 1000
     units = np.arange(1, len(plan.attributes) + 1, dtype=np.int64) * 10_007
     grid = np.array([float(step) for step in plan.grid])
-    tallies = {sheet.path: Sums(units, users) for sheet in plan.sheets()}
+    # Every provider has other totals, so that none can stand for another's.
+    tallies = {sheet.path: Sums(units * number, users) for number, sheet in enumerate(plan.sheets(), 1)}
     method = plan.methods[0]
     result = plan.conclude(tallies, {method: plan.combine(method, tallies, NoReports())})
     rows = plan.tables(result)["aggregates"]
     names, attributes = np.asarray(rows["provider"]), list(rows["attribute"])
     order = np.array([plan.attributes.index(attribute) for attribute in attributes])
     total, error = (np.asarray(rows[column], dtype=np.float64) for column in ("total", "standard_error"))
-    for provider in plan.providers:
+    for number, provider in enumerate(plan.providers, 1):
         mine = names == provider.name
         variance = np.vectorize(lambda x: _moments(x)[1])(spends(plan, provider))
         expected = np.sqrt(users @ variance) * grid
-        yield Compared.between(f"totals towards {provider.name}", total[mine], (units * grid)[order[mine]])
+        yield Compared.between(f"totals towards {provider.name}", total[mine], (units * number * grid)[order[mine]])
         yield Compared.between(f"errors towards {provider.name}", error[mine] / expected[order[mine]], 1.0)
 
 
 def rehearsed(plan: Aggregates, stream: Keystream, cells: int) -> Iterator[Trial]:
-    """The noise of people with known aggregates: how large it is tells the spend. Sums tell little of it, so reports
-    are looked at too; that they add up to the tally is one of the sums."""
-    each = int(1.2 * REACH**2 * 3 / (OFF / (1 + OFF)) ** 2)
+    """The noise of people with known aggregates: how large it is tells the spend, and where hardly anybody has any, how
+    many have. Sums tell little of it, so reports are looked at too; that they add up to the tally is one of the sums.
+    """
     d, profiles = len(plan.attributes), len(plan.profiles)
-    most = cells // (16 * d * len(plan.providers))
-    n = max(min(each * min(profiles, _FEW), most), 256)
+    laws = [_laws(spends(plan, provider)) for provider in plan.providers]
+    needed = int(1.2 * min(profiles, _FEW) * max(map(_needed, laws)))
+    n = max(min(needed, cells // (_REPORT * d * len(plan.providers))), 256)
     who = np.resize(np.arange(profiles), n)
-    for sheet, provider in zip(plan.sheets(), plan.providers, strict=True):
+    for sheet, provider, noises in zip(plan.sheets(), plan.providers, laws, strict=True):
         columns: dict[str, Any] = {name: (np.arange(n) + i) % 7 for i, name in enumerate(plan.vault_fields)}
         columns[plan.choice_field] = who
         reports, tally = counted(plan, sheet, MadeUp(columns), stream)
         drawn = report_numbers(plan, reports)
         noise = drawn - true_aggregates(plan, columns)
         x = spends(plan, provider)
-        size, square, length = _scaled(x)
         sums: list[tuple[Any, ...]] = [
             (tally.reports, drawn.sum(axis=0), 0.0, 0.0, 0.0),
             (tally.users, np.bincount(who, minlength=profiles), 0.0, 0.0, 0.0),
             (tally.reports - true_aggregates(plan, columns).sum(axis=0), 0.0, *_sum_of(x, who), 0.0),
         ]
-        relative = np.abs(noise) / size[who]
-        moves = OFF / (1 + OFF)
-        sums.append((relative.sum(axis=0), n, square[who].sum(axis=0), 3 * length.max(axis=0), n * moves))
-        if profiles <= _FEW * 4:
-            for profile in range(profiles):
-                mine = who == profile
-                sums.append(
-                    (relative[mine].sum(axis=0), mine.sum(), mine.sum() * square[profile], 3 * length[profile], 0.0)
-                )
+        seen = np.abs(noise) / np.vectorize(lambda one: _moments(one)[0])(x)[who], (noise != 0).astype(np.float64)
+        for observed, law in zip(seen, noises, strict=True):
+            sums.append(law.over(observed, who, shifts=True))
+            if profiles <= _FEW * 4:
+                mine = [np.flatnonzero(who == profile) for profile in range(profiles)]
+                sums += [law.over(observed[one], who[one], shifts=False) for one in mine]
         yield Trial.of(f"noise towards {provider.name}", float(provider.epsilon), n, sums)
+
+
+@dataclass(frozen=True)
+class _Law:
+    """Of a number that each noise is looked at by, (profile, attribute): its mean, its variance, three lengths of it in
+    Bernstein's condition on its moments, and what the nearer of two ε that are 10 % off adds to its mean."""
+
+    mean: Floats
+    variance: Floats
+    largest: Floats
+    shift: Floats
+
+    def over(self, observed: Floats, who: Any, shifts: bool) -> tuple[Any, ...]:
+        """A sum over people of these profiles, by attribute."""
+        mean, variance, shift = (each[who].sum(axis=0) for each in (self.mean, self.variance, self.shift))
+        return observed.sum(axis=0), mean, variance, self.largest[np.unique(who)].max(axis=0), shift * shifts
+
+
+def _laws(x: Floats) -> tuple[_Law, _Law]:
+    """Of |Z| over its mean, and of whether there is any noise at all."""
+    (size, variance), below, above = (np.vectorize(_moments)(x * factor) for factor in (1, 1 - OFF, 1 + OFF))
+    moved = np.minimum(below[0] / size - 1, 1 - above[0] / size)
+    some, fewer, more = (2 / (np.exp(np.minimum(x * factor, 700.0)) + 1) for factor in (1, 1 + OFF, 1 - OFF))
+    lengths = 3 / (-np.expm1(-x) * size)
+    return (
+        _Law(np.ones_like(x), variance / size**2, lengths, moved),
+        _Law(some, some * (1 - some), np.ones_like(x), np.minimum(some - fewer, more - some)),
+    )
+
+
+def _needed(laws: Sequence[_Law]) -> int:
+    """People of all profiles alike, by the attribute and the number that tell most."""
+    return min(
+        people_needed(float(law.variance[:, i].mean()), float(law.shift[:, i].mean()), float(law.largest[:, i].max()))
+        for law in laws
+        for i in range(law.mean.shape[1])
+    )
 
 
 def _sum_of(x: Floats, who: Any) -> tuple[Floats, Floats]:
     """Variance of summed noise, and three lengths of it: E|Z|^m is at most m!/2 · E Z² · (1 − e^−x)^−(m−2)."""
     variance = np.vectorize(lambda one: _moments(one)[1])(x)
     return variance[who].sum(axis=0), (3 / -np.expm1(-x)).max(axis=0)
-
-
-def _scaled(x: Floats) -> tuple[Floats, Floats, Floats]:
-    """E|Z|, and of |Z|/E|Z| the mean square and the length in Bernstein's condition on its moments."""
-    moments = np.vectorize(_moments)(x)
-    size, variance = (np.asarray(one) for one in moments)
-    return size, variance / size**2, 1 / (-np.expm1(-x) * size)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from functools import partial
-from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,46 +13,61 @@ import numpy as np
 from pldp.channels.exact import SCALE
 from pldp.channels.protocol import Counts, Floats
 from pldp.channels.randomness import Keystream
-from pldp.proof.laws import SupportLaw, support_law
-from pldp.proof.trial import FROM, OFF, Trial, people_needed, shifted
-from pldp.questions.items.prove import phase_epsilon, value_matrix
-from pldp.questions.items.reports import write_candidates
+from pldp.proof.power import FEWEST, Count, divided, draws_needed, shared
+from pldp.proof.trial import AROUND, FROM, MOST, OFF, Trial, people_needed
+from pldp.questions.items.prove import value_matrix
+from pldp.questions.items.rehearse_sampled import sampled_cells, sampled_trial
 from pldp.questions.items.rowchannels import Bits, OneValue
-from pldp.questions.items.sampledrows import Phase
-from pldp.questions.items.transactions import Itemsets
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.madeup import MadeUp, counted
 from pldp.questions.question import Sheet, offsets
 
 if TYPE_CHECKING:
     from pldp.questions.items.question import Items
 
-Count = Callable[[Sequence[int], int], Counts]
+Counted = Callable[[Sequence[int], int], Counts]
 """How often each value is supported by so many people who all hold these items."""
 _AT_A_TIME = 1 << 20
 """Items of all people that are made up at a time."""
+_BIT, _HELD_BIT = 16, 144
+"""What a bit takes, and one whose item is held, in cells of a histogram."""
+_VALUE = 16
+"""Of a single value, told and counted."""
 
 
 def rehearse(plan: Items, stream: Keystream, cells: int) -> Iterator[Trial]:
     """A trial for each file of reports: made-up rows drawn by the release's kernels, against the law of their channel.
     All of them together draw about `cells` cells."""
     sheets = plan.sheets()
-    for sheet in sheets:
-        phase, level = plan.places[sheet.path]
-        at = plan.levels[level]
-        share, name = cells // len(sheets), f"items at {at.level}"
+    places = [plan.places[sheet.path] for sheet in sheets]
+    needs = [_cells_for(plan.levels[level].channel, phase, plan.levels[level].budget) for phase, level in places]
+    for sheet, (phase, level), share in zip(sheets, places, shared(needs, cells), strict=True):
+        at, name = plan.levels[level], f"items at {plan.levels[level].level}"
+        count = partial(_count, plan, sheet, stream, None)
         if isinstance(at.channel, Bits):
-            yield _bits(name, at.channel, partial(_count, plan, sheet, stream, None), share)
+            yield _bits(name, at.channel, count, share)
         elif isinstance(at.channel, OneValue):
-            count = partial(_count, plan, sheet, stream, None)
             yield _values(name, at.channel, count, share)
         else:
-            asked = at.channel.asked[phase]
-            yield _sampled(plan, sheet, phase, asked, float(at.budget), stream, share)
+            name = f"sampled {'sets' if phase else 'items'}, {sheet.choice}"
+            asked, many = at.channel.asked[phase], len(plan.items)
+            yield sampled_trial(name, asked, float(at.budget), many, phase, partial(_count, plan, sheet, stream), share)
+
+
+def _cells_for(channel: Bits | OneValue | Sampled, phase: int, budget: Fraction) -> int:
+    """What as many as are needed take; those who hold much a third of the others at the most."""
+    match channel:
+        case Bits():
+            return 4 * _bits_needed(channel) * _BIT * len(channel.keep_zero) // 3
+        case OneValue():
+            return _values_needed(channel) * max(len(channel.redraw), _VALUE)
+        case Sampled():
+            return sampled_cells(channel.asked[phase], float(budget))
 
 
 def _count(plan: Items, sheet: Sheet, stream: Keystream, adapted: bytes | None, row: Sequence[int], n: int) -> Counts:
     total: Counts = np.zeros(1, dtype=np.int64)
-    block = max(1, _AT_A_TIME // max(len(row), 1))
+    block = max(1, _AT_A_TIME // max(len(row), 16))
     for start in range(0, n, block):
         size = min(block, n - start)
         columns: dict[str, Any] = {
@@ -63,30 +78,51 @@ def _count(plan: Items, sheet: Sheet, stream: Keystream, adapted: bytes | None, 
     return total
 
 
-def _bits(name: str, channel: Bits, count: Count, cells: int) -> Trial:
-    """Half of the people hold everything, the others nothing: the difference of an item's bits tells its ε."""
+def _bits(name: str, channel: Bits, count: Counted, cells: int) -> Trial:
+    """Some hold everything, the others nothing: how many bits are kept tells the row's ε, each bit its own part."""
     zero, one = (np.array([each / SCALE for each in keep]) for keep in (channel.keep_zero, channel.keep_one))
-    spend = np.array([_finite_log_odds(a, b) for a, b in zip(channel.keep_zero, channel.keep_one, strict=True)])
-    variance: Floats = one * (1 - one) + zero * (1 - zero)
-    # Of both chances together, half of what a bit spends each.
-    moves = _moved(one, spend / 2) + _moved(zero, spend / 2)
-    shown = np.maximum(spend, FROM)
-    kept = 1 / (1 + np.exp(-shown / 2))
-    needed = [
-        people_needed(2 * p * (1 - p), 2 * moved, 1.0) for p, moved in zip(kept, _moved(kept, shown / 2), strict=True)
+    zeros, ones = (_log_odds(keep) for keep in (channel.keep_zero, channel.keep_one))
+    epsilon, alike, d = _row_epsilon(channel), _alike(channel), zero.size
+    much, nothing = divided(_bits_needed(channel), cells, _HELD_BIT * d, _BIT * d)
+    n, full, empty = much + nothing, count(range(d), much), nothing - count((), nothing)
+    mean, variance = much * one + nothing * zero, much * one * (1 - one) + nothing * zero * (1 - zero)
+    shift = float((much * _moved(one, ones) + nothing * _moved(zero, zeros)).sum())
+    sums: list[tuple[Any, ...]] = [
+        ((full + empty).sum(), mean.sum(), variance.sum(), 1.0, shift, n * d if alike else 0),
+        (full, much * one, much * one * (1 - one), 1.0, 0.0, much),
+        (empty, nothing * zero, nothing * zero * (1 - zero), 1.0, 0.0, nothing),
     ]
-    n = int(min(max(needed), max(cells // (2 * zero.size), 256)))
-    everything, nothing = count(range(zero.size), n), count((), n)
-    return Trial.of(
-        name,
-        float(spend.max()),
-        2 * n,
-        [
-            (everything - nothing, n * (one + zero - 1), n * variance, 1.0, n * moves),
-            (everything, n * one, n * one * (1 - one), 1.0, 0.0),
-            (nothing, n * (1 - zero), n * zero * (1 - zero), 1.0, 0.0),
-        ],
-    )
+    kept = Count(n * d, lambda at: float(_kept(zeros[0] * at / epsilon)))
+    return Trial.of(name, epsilon, n, sums, [kept] if alike else [])
+
+
+def _bits_needed(channel: Bits) -> int:
+    """Rows of less than one half are asked as many as one half needs."""
+    zeros, d = _log_odds(channel.keep_zero), len(channel.keep_zero)
+    zeros = zeros * max(1.0, FROM / max(_row_epsilon(channel), 1e-300))
+    if _alike(channel):
+        now, *others = (float(_kept(factor * zeros[0])) for factor in AROUND)
+        return -(-draws_needed(now, others, MOST) // d)
+    kept = _kept(zeros)
+    return people_needed(float((kept * (1 - kept)).mean()), float(_moved(kept, zeros).mean()), 1.0) // d + 1
+
+
+def _row_epsilon(channel: Bits) -> float:
+    """Without items that are told as they are, which have none."""
+    return sum(math.log(ratio) for ratio in channel.item_ratios if ratio is not None)
+
+
+def _alike(channel: Bits) -> bool:
+    return len({*channel.keep_zero, *channel.keep_one}) == 1 and channel.keep_zero[0] < SCALE
+
+
+def _log_odds(keeps: Sequence[int]) -> Floats:
+    """Of each bit, to be kept: what it spends of its value; open ones spend nothing that could be off."""
+    return np.array([math.log(keep) - math.log(SCALE - keep) if keep < SCALE else 0.0 for keep in keeps])
+
+
+def _kept(log_odds: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-log_odds)))
 
 
 def _moved(chance: Floats, spend: Floats) -> Floats:
@@ -96,90 +132,44 @@ def _moved(chance: Floats, spend: Floats) -> Floats:
     return np.asarray(np.minimum(above - chance, chance - below))
 
 
-def _finite_log_odds(zero: int, one: int) -> float:
-    """ε of a bit: the sum of the log odds of both values, which is twice that of a symmetric one halved; open: 0."""
-    if SCALE in (zero, one):
-        return 0.0
-    return sum(math.log(keep) - math.log(SCALE - keep) for keep in (zero, one))
-
-
-def _values(name: str, channel: OneValue, count: Count, cells: int) -> Trial:
+def _values(name: str, channel: OneValue, count: Counted, cells: int) -> Trial:
     """People of one value each, value by value; kept values tell ε, whose log odds grow as it does."""
     matrix = value_matrix(channel)
-    k = len(matrix)
-    kept = np.diag(matrix).copy()
-    rest = np.where(kept < 1, (1 - kept) / max(k - 1, 1), 1.0)
-    spend = np.where(kept < 1, np.log(np.maximum(kept, 1e-300) / np.maximum(rest, 1e-300)), 0.0)
-    moved = np.where(kept < 1, _moved(kept, np.maximum(spend, FROM)), 0.0)
-    each = people_needed(float((kept * (1 - kept)).mean()), float(moved.mean()) * 0.9, 1.0) // k + 1
-    each = max(64, min(each, cells // (k * k)))
+    kept, spend, chance_at = _kept_values(matrix)
+    k, epsilon, moved = len(matrix), float(spend.max()), _moved_values(kept, spend)
+    each = max(FEWEST, min(_values_needed(channel) // k + 1, cells // (k * max(k, _VALUE))))
     support = np.stack([count((value,), each) for value in range(k)])
-    n = each * k
-    chance = matrix.ravel()
+    n, chance = each * k, matrix.ravel()
     sums = [
-        (np.trace(support), each * kept.sum(), each * (kept * (1 - kept)).sum(), 1.0, 0.9 * n * float(moved.mean())),
-        (support.ravel(), each * chance, each * chance * (1 - chance), 1.0, 0.0),
+        (
+            *(np.trace(support), each * kept.sum(), each * (kept * (1 - kept)).sum(), 1.0, n * moved),
+            0 if chance_at is None else n,
+        ),
+        (support.ravel(), each * chance, each * chance * (1 - chance), 1.0, 0.0, each),
     ]
-    return Trial.of(name, float(spend.max()), n, sums)
+    return Trial.of(name, epsilon, n, sums, [] if chance_at is None else [Count(n, chance_at)])
 
 
-def _sampled(
-    plan: Items, sheet: Sheet, phase: int, asked: Phase, budget: float, stream: Keystream, cells: int
-) -> Trial:
-    """Rows of as many items (candidate sets) as are sampled from, so that one of them is reported.
-
-    How many of them a report supports together tells ε; how often each is, that all places are drawn alike.
-    """
-    sampling = asked.sampling
-    protocol, length, n_items = sampling.protocol, asked.length, len(plan.items)
-    row = list(range(min(n_items, length)))
-    held, adapted = len(row), None
-    if phase:
-        row, sets = _sets(n_items, min(asked.n_values, length))
-        held, adapted = sum(len(level) for level in sets), write_candidates(sets)
-    sized, around = (
-        [support_law(protocol, phase_epsilon(asked, one * factor)) for factor in (1 - OFF, 1, 1 + OFF)]
-        for one in (max(budget, FROM), budget)
-    )
-    at = around[1]
-    moves = shifted([_supported(law, held, length)[0] for law in sized])
-    _, variance = _supported(sized[1], held, length)
-    # A report of one value supports one of those held or none.
-    largest = 1.0 if not at.own_pair else float(held)
-    people = people_needed(variance, moves, largest)
-    n = int(max(256, min(people, cells // max(protocol.domain_size, 16 * len(row)))))
-    counts = _count(plan, sheet, stream, adapted, row, n)
-    mean, variance = _supported(at, held, length)
-    moves = shifted([_supported(law, held, length)[0] for law in around])
-    inside = np.arange(protocol.domain_size) < held
-    # Dummies take the places beyond what is held.
-    drawn = np.where(inside | (np.arange(protocol.domain_size) >= asked.n_values + held), 1 / length, 0.0)
-    chance = at.q + (at.p - at.q) * drawn
-    sums: list[tuple[Any, ...]] = [
-        (float(counts[inside].sum()), n * mean, n * variance, largest, n * moves),
-        (counts, n * chance, n * chance * (1 - chance), 1.0, 0.0),
-    ]
-    return Trial.of(f"sampled {'sets' if phase else 'items'}, {sheet.choice}", budget, n, sums)
+def _kept_values(matrix: Floats) -> tuple[Floats, Floats, Callable[[float], float] | None]:
+    """How often each value is told, and its log odds over another; and how that follows from ε, if all are alike."""
+    kept = np.diag(matrix).copy()
+    rest = np.where(kept < 1, (1 - kept) / max(len(matrix) - 1, 1), 1.0)
+    spend = np.where(kept < 1, np.log(np.maximum(kept, 1e-300) / np.maximum(rest, 1e-300)), 0.0)
+    alike = matrix == np.where(np.eye(len(matrix), dtype=np.bool_), matrix[0, 0], matrix[0, -1])
+    if not alike.all() or kept[0] == 1:
+        return kept, spend, None
+    others = math.log(len(matrix) - 1)
+    return kept, spend, lambda at: 1 / (1 + math.exp(others - at))
 
 
-def _sets(n_items: int, wanted: int) -> tuple[list[int], list[Itemsets]]:
-    """So many candidate sets, or all there are, of as few items as make them; whoever holds these holds every set."""
-    size = min(2, n_items)
-    while size < n_items and (1 << size) - size - 1 < wanted:
-        size += 1
-    row = list(range(size))
-    sets: list[Itemsets] = []
-    for length in range(2, size + 1):
-        level = list(islice(combinations(row, length), wanted - sum(len(each) for each in sets)))
-        sets += [np.array(level, dtype=np.int32)] if level else []
-    return row, sets
+def _moved_values(kept: Floats, spend: Floats) -> float:
+    return float(np.where(kept < 1, _moved(kept, spend), 0.0).mean()) * 0.9
 
 
-def _supported(law: SupportLaw, held: int, length: int) -> tuple[float, float]:
-    """Mean and variance of how many of the `held` values a report supports; a dummy is reported with 1 − held/ℓ."""
-    inside, spread = law.sum_of(held)
-    outside = held * law.q
-    square_outside = outside + held * (held - 1) * law.other_pair
-    share = held / length
-    mean = share * inside + (1 - share) * outside
-    return mean, share * (spread + inside**2) + (1 - share) * square_outside - mean**2
+def _values_needed(channel: OneValue) -> int:
+    kept, spend, chance_at = _kept_values(value_matrix(channel))
+    if chance_at is None:
+        moved = _moved_values(kept, np.maximum(spend, FROM))
+        return people_needed(float((kept * (1 - kept)).mean()), moved, 1.0)
+    now, *others = (chance_at(max(float(spend.max()), FROM) * factor) for factor in AROUND)
+    return draws_needed(now, others, MOST)

@@ -15,9 +15,11 @@ from pldp.proof.compared import Compared
 from pldp.proof.laws import off
 from pldp.proof.numeric import blur, numeric_law, steps, window_chances, window_gap
 from pldp.proof.trial import Trial
+from pldp.questions.madeup import NoReports
 from pldp.questions.numbers.estimate import FALLBACK, NumbersResult, estimate_means, users_of
-from pldp.questions.numbers.plan import MEAN
+from pldp.questions.numbers.plan import DISTRIBUTION, MEAN
 from pldp.questions.numbers.reports import NumberCounts
+from pldp.questions.question import ANSWER
 
 if TYPE_CHECKING:
     from pldp.questions.numbers.question import Numbers
@@ -75,7 +77,10 @@ def recovered(plan: Numbers) -> Iterator[Compared]:
     truth = dict(enumerate(np.linspace(-0.75, 0.5, len(plan.questions)).tolist()))
     counts = [_expected(plan, level, truth) for level in range(len(plan.levels))]
     for method in dict.fromkeys((plan.estimator, FALLBACK)):
-        means = estimate_means(plan, counts, plan.recipe, method)
+        if method == plan.estimator and not any(question.kind == DISTRIBUTION for question in plan.questions):
+            means = plan.combine(ANSWER, dict(zip(plan.codes, counts, strict=True)), NoReports()).means
+        else:
+            means = estimate_means(plan, counts, plan.recipe, method)
         rows = plan.tables(NumbersResult(tuple(counts), users_of(plan, counts), means, ()))["means"]
         published = dict(zip(rows["attribute"], rows["mean"], strict=True))
         for i, question in enumerate(plan.questions):

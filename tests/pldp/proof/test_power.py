@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pldp.proof.power import ALPHA, CAUGHT, LARGEST, deviation, draws_needed, power, refused, shared
+from pldp.proof.power import ALPHA, CAUGHT, LARGEST, Count, deviation, draws_needed, power, refused, shared
 from pldp.proof.trial import Trial
 from pldp.questions.gate import REHEARSED
 
@@ -82,6 +82,6 @@ def test_what_a_law_cannot_show_no_bound_promises() -> None:
     draws, chance = 1 << 25, 1 - own_value(5, 16.0)
     shift = draws * (chance - (1 - own_value(5, 17.6)))
     sums = [(draws * (1 - chance), draws * (1 - chance), draws * chance, 1.0, shift, draws)]
-    seen = deviation(draws, lambda at: own_value(5, at), 16.0)
+    count = Count(draws, lambda at: own_value(5, at))
     assert 0.1 < Trial.of("krr", 16.0, draws, sums).visible < 1
-    assert Trial.of("krr", 16.0, draws, sums, seen).visible == seen > 1
+    assert Trial.of("krr", 16.0, draws, sums, [count]).visible == count.deviation(16.0) > 1

@@ -74,6 +74,14 @@ def _items(total: float, **sections: Any) -> World:
     return World(at(Fraction(1)), at)
 
 
+def _totals(epsilon: str) -> World:
+    def at(factor: Fraction) -> Aggregates:
+        shop = {"epsilon": str(Fraction(epsilon) * factor)}
+        return aggregates_plan(providers={"shop": shop}, profiles={"open": str(Fraction(epsilon))}, default="open")
+
+    return World(at(Fraction(1)), at)
+
+
 FEW, MANY = list("abcde"), [f"v{i}" for i in range(70)]
 WORLDS: dict[str, Callable[[], World]] = {
     "krr": lambda: _histogram("krr", 1.5, FEW),
@@ -92,8 +100,11 @@ WORLDS: dict[str, Callable[[], World]] = {
     "quantiles": _quantiles,
     "bits": lambda: _items(12),
     "one value": lambda: _items(1, **{key: value for key, value in ONE.items() if key != "budget"}),
+    "bits at a small ε": lambda: _items(1, protocol="bounded"),
     "sampling": lambda: _items(1, protocol="sampling"),
+    "sampling at a large ε": lambda: _items(8, protocol="sampling"),
     "aggregates": lambda: World(aggregates_plan(), aggregates.louder),
+    "aggregates at a large ε": lambda: _totals("8"),
 }
 SLOW_REPEATS, REPEATS = 100, 4
 
@@ -207,9 +218,9 @@ def test_an_epsilon_off_by_a_tenth_is_caught_99_times_in_100(
 
 
 def test_a_tenth_can_be_seen_on_every_channel_from_one_half_on(world: World, seed: int) -> None:
-    """Where ε is so large that hardly any report errs, fewer people than are made up show nothing: up to 7 they do, and
-    of histograms up to 12; but of sampled items, whose noise is mostly which of them is told."""
-    most = 3.9 if isinstance(world.question, Items) else 12 if isinstance(world.question, Histograms) else 7
+    """Where ε is so large that hardly any report errs, fewer people than are made up show nothing: up to 8 they do, of
+    single channels and of several levels, and of histograms up to 12."""
+    most = 12 if isinstance(world.question, Histograms) else 8
     trials = [trial for trial in _trials(world.question, seed, 0) if FROM <= trial.epsilon <= most]
     assert trials
     assert [(trial.channel, trial.epsilon) for trial in trials if trial.visible > 0.1001] == []

@@ -1,0 +1,173 @@
+"""Faults in estimators, combinations, tables and the code of people, of every kind: each fails a gate of the proof."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pldp.estimate.combine as histogram_combine
+from pldp.channels.protocol import PureProtocol
+from pldp.proof.laws import ROUNDING
+from pldp.questions.aggregates.question import Aggregates
+from pldp.questions.histograms.question import Histograms
+from pldp.questions.items.question import Items
+from pldp.questions.numbers.question import Numbers
+from pldp.questions.proof import EXACT
+from pldp.questions.question import Question
+from tests.pldp.proof.test_proof import FEW, WORLDS
+from tests.pldp.questions.histograms.people import question as histogram_question
+
+SLIGHT = 1.0001
+COLUMNS = {
+    "histograms": ("histograms", "unbiased_frequency"),
+    "numbers": ("means", "mean"),
+    "items": ("itemsets", "support"),
+    "aggregates": ("aggregates", "total"),
+}
+"""Of every kind: where its estimates are published."""
+
+
+def _off(question: Question) -> float:
+    return max(one.off for one in question.recovered())
+
+
+@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("row", [0, -1])
+def test_one_row_of_a_table_that_is_scaled(name: str, row: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quantiles stand beside the mean of the same reports; they are a likelihood's, which nothing brings back."""
+    question = WORLDS[name]().question
+    table, column = COLUMNS[question.kind]
+    right = type(question).tables
+
+    def tables(self: Any, result: Any) -> Any:
+        made = right(self, result)
+        values = np.asarray(made[table][column], dtype=np.float64).copy()
+        values[row] *= SLIGHT
+        return {**made, table: {**made[table], column: values}}
+
+    assert _off(question) <= EXACT
+    monkeypatch.setattr(type(question), "tables", tables)
+    assert _off(question) > EXACT
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_file_that_is_counted_as_another(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A combination that takes the reports of one level (provider, phase) for those of the next."""
+    question = WORLDS[name]().question
+    right = type(question).combine
+    if len(question.sheets()) == 1:
+        pytest.skip("it has one file of reports")
+    if name in ("laplace", "quantiles"):
+        pytest.skip("reports are on one scale at every level, or go to a likelihood: a mean is the same")
+
+    def combine(self: Any, method: str, tallies: Any, reports: Any) -> Any:
+        paths = list(tallies)
+        mixed = {path: tallies[other] for path, other in zip(paths, [*paths[1:], paths[0]], strict=True)}
+        return right(self, method, mixed, reports)
+
+    monkeypatch.setattr(type(question), "combine", combine)
+    with suppress(ValueError, IndexError):  # of another shape: refused before any gate
+        assert _off(question) > EXACT
+
+
+def test_an_error_of_totals_that_is_scaled(monkeypatch: pytest.MonkeyPatch) -> None:
+    question, right = WORLDS["aggregates"]().question, Aggregates.tables
+
+    def tables(self: Any, result: Any) -> Any:
+        made = right(self, result)["aggregates"]
+        return {"aggregates": {**made, "standard_error": np.asarray(made["standard_error"]) * SLIGHT}}
+
+    monkeypatch.setattr(Aggregates, "tables", tables)
+    assert _off(question) > EXACT
+
+
+@pytest.mark.parametrize("renormalised", [False, True])
+def test_the_weight_of_a_level_that_is_dropped(renormalised: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights that still sum to one leave a truth alone that is every level's: that of `sum` is another in each."""
+    attributes = [{"name": "job", "values": FEW, "mechanism": "krr"}]
+    plan = histogram_question(attributes=attributes, combination={"method": "sum"})
+    right = histogram_combine.linear_weights
+
+    def dropped(*arguments: Any) -> Any:
+        weights = np.array(right(*arguments))
+        weights[..., 0, :] = 0
+        return weights / weights.sum(axis=-2, keepdims=True) if renormalised else weights
+
+    assert _off(plan) <= EXACT
+    monkeypatch.setattr(histogram_combine, "linear_weights", dropped)
+    assert _off(plan) > 1e-3
+
+
+@pytest.mark.parametrize("name", [name for name, made in WORLDS.items() if isinstance(made().question, Histograms)])
+def test_chances_that_are_swapped_in_the_estimator(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = WORLDS[name]().question
+
+    def swapped(self: PureProtocol, support: Any, n: int) -> Any:
+        return (support / n - self.p) / (self.q - self.p)
+
+    monkeypatch.setattr(PureProtocol, "estimate", swapped)
+    if question.hidden is None:  # type: ignore[attr-defined]
+        assert _off(question) > 1e-3
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_threshold_that_is_a_millionth_off(name: str) -> None:
+    """One channel of one level: of a protocol, of a mechanism, of bits, of single values, of noise."""
+    question = WORLDS[name]().question
+    assert max(one.off for one in question.recomputed()) <= EXACT
+    assert max(one.off for one in _nudged(question).recomputed()) > 1e-8 > ROUNDING
+
+
+def _nudged(question: Question) -> Question:
+    match question:
+        case Histograms():
+            first = question.attributes[0]
+            level = _again(first.levels[0], parameters=_off_by_a_millionth(first.levels[0].parameters))
+            attribute = first.model_copy(update={"levels": (level, *first.levels[1:])})
+            return question.model_copy(update={"attributes": (attribute, *question.attributes[1:])})
+        case Numbers():
+            one = question.levels[0].classes[0]
+            used = _again(one.mechanisms[0], parameters=_off_by_a_millionth(one.mechanisms[0].parameters))
+            known = one.model_copy(update={"mechanisms": (used, *one.mechanisms[1:])})
+            level = question.levels[0].model_copy(update={"classes": (known, *question.levels[0].classes[1:])})
+            return question.model_copy(update={"levels": (level, *question.levels[1:])})
+        case Items():
+            return question.model_copy(update={"levels": (_nudged_items(question.levels[0]), *question.levels[1:])})
+        case Aggregates():
+            provider = question.providers[0]
+            services = tuple(
+                one.model_copy(update={"ticks": tuple(ticks + max(1, ticks >> 8) for ticks in one.ticks)})
+                for one in provider.services
+            )
+            return question.model_copy(
+                update={"providers": (provider.model_copy(update={"services": services}), *question.providers[1:])}
+            )
+    raise TypeError(question.kind)
+
+
+def _nudged_items(level: Any) -> Any:
+    channel = level.channel
+    match channel.kind:
+        case "bits":
+            update = {"keep_one": tuple(keep + (keep >> 20) for keep in channel.keep_one)}
+        case "value":
+            update = {"redraw": tuple(redraw - (redraw >> 12) for redraw in channel.redraw)}
+        case _:
+            items = channel.items
+            parameters = _off_by_a_millionth(items.parameters)
+            update = {"items": _again(items, parameters=parameters)}
+    return _again(level, channel=_again(channel, **update))
+
+
+def _again(model: Any, **fields: Any) -> Any:
+    """Made anew: a copy would keep what is computed once from its fields."""
+    return type(model).model_validate({**{name: getattr(model, name) for name in type(model).model_fields}, **fields})
+
+
+def _off_by_a_millionth(parameters: dict[str, int]) -> dict[str, int]:
+    """The last of them is a threshold, or a length."""
+    *rest, last = parameters.items()
+    return dict([*rest, (last[0], last[1] - max(1, last[1] >> 20))])
