@@ -144,7 +144,7 @@ def _describe(models: Mapping[str, Schema], page: str) -> None:
 
 def rows(page: str) -> Iterator[tuple[str, str, str]]:
     """Every key that a table of the page explains: the table's name in SECTIONS, the key, and its row in plain text."""
-    section, heads = "", []
+    section, heads = "", list[str]()
     for line in page.splitlines():
         if line.startswith("#"):
             section = line.lstrip("# ")
