@@ -27,6 +27,7 @@ from pldp.estimate.guarded import Noise
 from pldp.estimate.path import Guard, Path
 
 UNCAPPED = math.inf
+_NO_COST = 1e-150
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,11 @@ def capped_guarded(
 
 
 def water_filled(shares: Floats, cost: Floats, cap: float) -> Floats:
-    """Weights of least Σ w_τ² cost_τ/π_τ with w_τ ≤ cap·π_τ; `cost` is (…, level, cell), `shares` (level,)."""
+    """Weights of least Σ w_τ² cost_τ/π_τ with w_τ ≤ cap·π_τ; `cost` is (…, level, cell), `shares` (level,).
+
+    Levels that cost nothing (of a single value, which everybody has, there is no noise) share everything by size.
+    """
+    cost = np.maximum(cost, _NO_COST)
     if cap == UNCAPPED:
         raw = shares[:, None] / cost
     else:

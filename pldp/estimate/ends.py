@@ -70,16 +70,17 @@ def _ends(table: Table, cells: Floats) -> tuple[Floats, Floats]:
     first, final = low_enough.argmax(axis=-1), last - high_enough.argmax(axis=-1)
     first = np.where(low_enough[rows, first], first, last)
     final = np.where(high_enough[rows, last - final], final, 0)
-    low = _crossing(table, above - away, first, first - 1)
-    high = _crossing(table, below + away, final, final + 1)
+    low = _crossing(table, away, above, -1.0, first, first - 1)
+    high = _crossing(table, away, below, 1.0, final, final + 1)
     # Between two whole numbers of people nothing may be accepted: then both are ends.
     return np.minimum(low, high), np.maximum(low, high)
 
 
-def _crossing(table: Table, margin: Floats, accepted: Counts, rejected: Counts) -> Floats:
-    """The share where the margin crosses zero, between an accepted hypothesis and its rejected neighbour."""
-    outside = np.clip(rejected, 0, table.share.size - 1)
-    at, beyond = (np.take_along_axis(margin, index[..., None], axis=-1)[..., 0] for index in (accepted, outside))
+def _crossing(table: Table, away: Floats, reach: Floats, sign: float, accepted: Counts, rejected: Counts) -> Floats:
+    """The share where the margin, reach + sign·away, crosses zero, between an accepted hypothesis and its rejected
+    neighbour."""
+    outside, rows = np.clip(rejected, 0, table.share.size - 1), np.arange(len(away))
+    at, beyond = (reach[index] + sign * away[rows, index] for index in (accepted, outside))
     crossed, inside = beyond < 0, np.maximum(at, 0)
     part = np.where(crossed, inside / np.where(crossed, inside - beyond, 1.0), 0.0)
     gap = table.share[outside] - table.share[accepted]

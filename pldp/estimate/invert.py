@@ -76,21 +76,28 @@ def hypothesis_table(method: str, n: Counts, protocols: tuple[PureProtocol, ...]
 def _table(method: str, n: tuple[int, ...], protocols: tuple[PureProtocol, ...], cover: Cover) -> Table:
     """Attributes, methods and gates of a release ask for the same tests several times."""
     sizes = np.array(n)
-    return make_table(method, sizes, Noise.of(protocols), Channels.of(sizes, protocols), cover)
+    plain = _table("sum", n, protocols, cover) if method == "guarded" else None
+    return make_table(method, sizes, Noise.of(protocols), Channels.of(sizes, protocols), cover, plain)
 
 
-def make_table(method: str, n: Counts, noise: Noise, channels: Channels | None, cover: Cover) -> Table:
-    """The tests of anything with this noise per report; without `channels`, every law is taken to be normal."""
+def make_table(
+    method: str, n: Counts, noise: Noise, channels: Channels | None, cover: Cover, plain: Table | None = None
+) -> Table:
+    """The tests of anything with this noise per report; without `channels`, every law is taken to be normal. `plain` is
+    that of `sum`, where it is known."""
     total = int(n.sum())
     holders = hypotheses(total)
     edge = min(_LEAST_HOLDERS / total, 0.5)
     share = np.clip(holders / total, edge, 1 - edge)
     if method == "guarded" and cover.gamma > 1:
-        return _guarded(n, channels, noise, share, holders, cover)
+        plain = make_table("sum", n, noise, channels, cover) if plain is None else plain
+        return _guarded(n, channels, noise, share, holders, cover, plain)
     return _reaches(n, channels, noise, _weights(method, n, noise, share, cover.cap), holders, cover)
 
 
-def _guarded(n: Counts, channels: Channels | None, noise: Noise, share: Floats, holders: Counts, cover: Cover) -> Table:
+def _guarded(
+    n: Counts, channels: Channels | None, noise: Noise, share: Floats, holders: Counts, cover: Cover, plain: Table
+) -> Table:
     """The shortest tests of those between `sum` and `oc+` whose reach is nowhere longer than that of `sum`, nor their
     interval by more than `lengths.LONGEST`.
 
@@ -101,7 +108,6 @@ def _guarded(n: Counts, channels: Channels | None, noise: Noise, share: Floats, 
     """
     guard = limited(Guard.of(n, noise, share, cover.gamma, cover.confidence), cover.cap)
     table = _reaches(n, channels, noise, guard.weights(guard.gradual()), holders, cover)
-    plain = _reaches(n, channels, noise, _weights("sum", n, noise, share, cover.cap), holders, cover)
     rehearsal = Rehearsal.of(plain, n, noise, channels, cover.gamma)
     kept, half = np.zeros(holders.size, dtype=np.bool_), int(np.abs(share - 0.5).argmin())
     for further in _FURTHER:

@@ -11,7 +11,7 @@ from pldp.channels.protocol import Floats
 from pldp.channels.registry import PROTOCOLS
 from pldp.estimate.answer import answer
 from pldp.estimate.capped import UNCAPPED, CappedPath, capped_guarded, water_filled
-from pldp.estimate.combine import Levels, estimate_levels, linear_weights
+from pldp.estimate.combine import Levels, combine_linear, estimate_levels, linear_weights
 from pldp.estimate.guarded import Noise
 from pldp.estimate.invert import ANYTHING, Cover, hypothesis_table
 from pldp.estimate.path import Path, guarded_weights
@@ -122,3 +122,18 @@ def test_linear_weights_take_the_cap() -> None:
     for method in ("sum", "oc", "oc+"):
         weights = linear_weights(method, SIZES, noise, np.array([0.09]), 1.2)
         assert (weights[:, 0] <= 1.2 * SHARES * (1 + 1e-12)).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cap", [1.0, 1.5, UNCAPPED])
+def test_levels_without_cost_share_everything(cap: float) -> None:
+    """Of a single value there is no noise: weights by size, as `sum` has them, and an estimate that is a number."""
+    assert water_filled(SHARES, np.zeros((3, 1)), cap)[:, 0] == pytest.approx(SHARES)
+    if cap == UNCAPPED:
+        assert water_filled(SHARES, np.array([[1.0], [0.0], [1.0]]), cap)[:, 0] == pytest.approx([0, 1, 0])
+    protocols = tuple(PROTOCOLS["krr"].for_budget(1, Fraction(budget)) for budget in ("1/2", "1", "3"))
+    levels = estimate_levels(SIZES[:, None], SIZES, protocols)
+    for method in ("oc", "oc+"):
+        combined = combine_linear(method, levels, cap)
+        assert combined.frequency == pytest.approx([1.0])
+        assert np.isfinite(combined.standard_error).all()
