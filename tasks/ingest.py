@@ -27,7 +27,7 @@ from pldp.tasks.run import Run
 from pldp.tasks.shares import by_table, count_share, deal_share, keep_keys, partitions_of, shares_of
 from pldp.tasks.source import described
 from pldp.tasks.specfile import SpecFile
-from pldp.tasks.stage import guarded, spread, stage
+from pldp.tasks.stage import spread, stage
 
 PARTITION_CELLS = 1 << 26
 """Partitions are sized by cells (users × values), so memory depends on neither. A stated memory takes its place."""
@@ -71,7 +71,8 @@ def begun(run: Run, file: SpecFile) -> Iterator[None]:
         yield
         return
     with ThreadPoolExecutor(1) as pool:
-        token = _under_way.set(pool.submit(guarded(_ingest), run, file))
+        # A new thread has no context, so there the stage's own function joins nothing and does the work.
+        token = _under_way.set(pool.submit(ingest.fn, run, file))
         try:
             yield
         finally:

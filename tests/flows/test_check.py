@@ -80,7 +80,7 @@ def test_a_large_source_is_looked_at_by_ingest_and_all_is_told_and_nothing_left(
     assert all(part in said for part in told), said
     assert said.endswith("Nothing was perturbed.")
     assert MARK not in done.out + done.err
-    assert not any((home / "vault").iterdir())
+    assert not any(path.is_dir() for path in (home / "vault").iterdir()), "the home's key alone"
     assert not any((home / "releases").iterdir())
 
 
