@@ -86,9 +86,9 @@ def _listener(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        known = error.errno is not None and error.errno > 0  # else it is a name that is not known
+        number = error.errno or 0  # below 1: a name that is not known
         raise RequestError(
-            f"cannot be listened at ({os.strerror(error.errno) if known else error.strerror})",
+            f"cannot be listened at ({os.strerror(number) if number > 0 else error.strerror})",
             Outcome.NOTHING_COLLECTED,
             field=f"{host}:{port}",
             remedy="Name another --port or --host.",

@@ -48,7 +48,7 @@ SECTIONS = {
 """The model that each table of docs/spec.md is about, by its heading or the head of its first column."""
 _SHORT = {"Runner": {"const": THREADS}, "Schedule": {"type": "string"}}
 """What stands for a whole mapping."""
-_KEYWORDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+_KEYWORDS: dict[str, str] = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 _FRACTION = r"^\s*[+-]?[0-9._]+([eE][+-]?[0-9]{1,3})?(\s*/\s*[0-9_]+)?\s*$"
 _HERE = "#/definitions/"
 
@@ -89,8 +89,8 @@ def _plain(part: Any) -> Any:
         return part
     if part.get("format") == "fraction":
         return {"type": "string", "pattern": _FRACTION}
-    plain = {
-        _KEYWORDS.get(key, key): {name: _plain(each) for name, each in value.items()}
+    plain: dict[str, Any] = {
+        str(_KEYWORDS.get(key, key)): {name: _plain(each) for name, each in value.items()}
         if key == "properties"
         else float(Fraction(value))
         if key in _KEYWORDS and isinstance(value, str)

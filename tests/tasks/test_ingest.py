@@ -11,15 +11,15 @@ import polars as pl
 import pytest
 
 import pldp.tasks.ingest
-import pldp.tasks.shares
 from pldp.errors import HomeError, SourceError, StageFailed
 from pldp.spec.runner import Runner
 from pldp.tasks.ingest import Ingested, begun, complete, ended, ingest, n_partitions
 from pldp.tasks.partitions import read_partition
 from pldp.tasks.perturb import perturb
+from pldp.tasks.pieces import deal_rows
 from pldp.tasks.query import connect
 from pldp.tasks.run import Run
-from pldp.tasks.specfile import load_spec
+from pldp.tasks.specfile import SpecFile, load_spec
 from tests.people import JOBS, LEVELS, histograms_of, make_people, mode, opened, world, write_spec
 
 CSV = {"path": "people.csv", "user_id": "id"}
@@ -416,7 +416,12 @@ def test_an_ingest_that_has_begun_is_joined_and_not_repeated(tmp_path: Path, mon
     run, file = opened(world(tmp_path), tmp_path / "home")
     fills = []
     fill_vault = pldp.tasks.ingest._fill
-    monkeypatch.setattr(pldp.tasks.ingest, "_fill", lambda *given: fills.append(given[0]) or fill_vault(*given))
+
+    def filled(run: Run, file: SpecFile) -> Ingested:
+        fills.append(run)
+        return fill_vault(run, file)
+
+    monkeypatch.setattr(pldp.tasks.ingest, "_fill", filled)
     with begun(run, file):
         joined = ingest.fn(run, file)
     assert fills == [run]
@@ -459,8 +464,12 @@ def test_two_cores_read_a_part_of_the_source_each(tmp_path: Path, monkeypatch: p
     spec = world(tmp_path / "two", people)
     people.write_parquet(tmp_path / "two" / "people.parquet", row_group_size=300)
     parts = []
-    deal = pldp.tasks.shares.deal_rows
-    monkeypatch.setattr(pldp.tasks.shares, "deal_rows", lambda to, *more: parts.append(to.name) or deal(to, *more))
+
+    def deal(to: Path, *more: Any) -> Any:
+        parts.append(to.name)
+        return deal_rows(to, *more)
+
+    monkeypatch.setattr("pldp.tasks.shares.deal_rows", deal)
     other, file = opened(spec, tmp_path / "home")
     ingest.fn(other, file)
     assert sorted(parts) == ["0", "1"]

@@ -60,9 +60,12 @@ def test_all_choices_are_drawn_of_a_partition_that_is_read_once(
 ) -> None:
     run, found = ingested(tmp_path)
     reads = []
-    monkeypatch.setattr(
-        "pldp.tasks.perturb.read_partition", lambda *given: reads.append(given[1]) or read_partition(*given)
-    )
+
+    def read(run: Run, partition: int, fields: list[str]) -> pl.DataFrame:
+        reads.append(partition)
+        return read_partition(run, partition, fields)
+
+    monkeypatch.setattr("pldp.tasks.perturb.read_partition", read)
     assert perturb_together.fn(run, 0, range(found.partitions)) == 2000 * 2
     assert reads == list(range(found.partitions))
     assert draw(run, found.partitions) == 0, "the same files"
