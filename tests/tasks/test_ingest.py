@@ -17,9 +17,10 @@ from pldp.spec.runner import Runner
 from pldp.tasks.ingest import Ingested, begun, complete, ended, ingest, n_partitions
 from pldp.tasks.partitions import read_partition
 from pldp.tasks.perturb import perturb
+from pldp.tasks.pieces import Dealt
 from pldp.tasks.query import connect
 from pldp.tasks.run import Run
-from pldp.tasks.specfile import load_spec
+from pldp.tasks.specfile import SpecFile, load_spec
 from tests.people import JOBS, LEVELS, histograms_of, make_people, mode, opened, world, write_spec
 
 CSV = {"path": "people.csv", "user_id": "id"}
@@ -414,9 +415,14 @@ def test_a_parquet_file_whose_footer_is_not_text_is_refused(tmp_path: Path) -> N
 
 def test_an_ingest_that_has_begun_is_joined_and_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, file = opened(world(tmp_path), tmp_path / "home")
-    fills = []
+    fills: list[Run] = []
     fill_vault = pldp.tasks.ingest._fill
-    monkeypatch.setattr(pldp.tasks.ingest, "_fill", lambda *given: fills.append(given[0]) or fill_vault(*given))
+
+    def filled(run: Run, file: SpecFile) -> Ingested:
+        fills.append(run)
+        return fill_vault(run, file)
+
+    monkeypatch.setattr(pldp.tasks.ingest, "_fill", filled)
     with begun(run, file):
         joined = ingest.fn(run, file)
     assert fills == [run]
@@ -458,9 +464,14 @@ def test_two_cores_read_a_part_of_the_source_each(tmp_path: Path, monkeypatch: p
     ingest.fn(run, file)
     spec = world(tmp_path / "two", people)
     people.write_parquet(tmp_path / "two" / "people.parquet", row_group_size=300)
-    parts = []
-    deal = pldp.tasks.shares.deal_rows
-    monkeypatch.setattr(pldp.tasks.shares, "deal_rows", lambda to, *more: parts.append(to.name) or deal(to, *more))
+    parts: list[str] = []
+    deal_rows = pldp.tasks.shares.deal_rows
+
+    def deal(folder: Path, *rest: Any) -> Dealt:
+        parts.append(folder.name)
+        return deal_rows(folder, *rest)
+
+    monkeypatch.setattr(pldp.tasks.shares, "deal_rows", deal)
     other, file = opened(spec, tmp_path / "home")
     ingest.fn(other, file)
     assert sorted(parts) == ["0", "1"]

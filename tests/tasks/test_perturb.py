@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -59,10 +60,13 @@ def test_all_choices_are_drawn_of_a_partition_that_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, found = ingested(tmp_path)
-    reads = []
-    monkeypatch.setattr(
-        "pldp.tasks.perturb.read_partition", lambda *given: reads.append(given[1]) or read_partition(*given)
-    )
+    reads: list[int] = []
+
+    def read(run: Run, partition: int, columns: Sequence[str]) -> pl.DataFrame:
+        reads.append(partition)
+        return read_partition(run, partition, columns)
+
+    monkeypatch.setattr("pldp.tasks.perturb.read_partition", read)
     assert perturb_together.fn(run, 0, range(found.partitions)) == 2000 * 2
     assert reads == list(range(found.partitions))
     assert draw(run, found.partitions) == 0, "the same files"
