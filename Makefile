@@ -4,8 +4,6 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_DIR ?= data/home
 READY := $(VENV)/.ready
-# Empty, where it is set: commands of tests would compile this repository anew each time.
-export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: install release test pytest lint types bench reproduce reference clean
 

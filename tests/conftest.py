@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests import slow
+
+# Where bytecode is not written, commands of tests would compile this repository anew each time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Prefect and Great Expectations read their settings when they are imported, so these come first.
 _PREFECT_HOME = tempfile.TemporaryDirectory(prefix="pldp-tests-")
@@ -36,6 +44,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests that take minutes too")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    slow.many = bool(config.getoption("--slow"))
+
+
 FIRST = ("faults", "flows")
 """Folders whose tests wait for servers and for other processes: they come first, so that no worker waits at the end."""
 
@@ -46,6 +58,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if "slow" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="takes minutes: give --slow"))
+
+
+def pytest_collection_finish() -> None:
+    """What hundreds of modules hold is no garbage: every search for some went through a million objects of theirs."""
+    gc.freeze()
 
 
 SEEDS = range(100) if os.environ.get("PLDP_SEEDS") == "all" else (42,)

@@ -20,17 +20,6 @@ from typing import Any, NoReturn
 SMALL_PARTITIONS = 1 << 12
 """Cells a partition: people of 2000 make four of histograms, and so 24 report files."""
 
-_PRELOAD = [
-    "pldp.flows.cli",
-    "pldp.flows.render",
-    "pldp.flows.release",
-    "pldp.flows.pipeline",
-    "pldp.expectations.runner",
-    "pldp.tasks.page",
-    "tests.faults.dying",
-]
-
-
 @dataclass(frozen=True)
 class Point:
     """Before or after the nth call of `module:name` whose arguments mention `given`."""
@@ -41,22 +30,34 @@ class Point:
     given: str = ""
 
 
-def start(said: Path, *arguments: object, point: Point | None = None) -> BaseProcess:
-    """Run the command line; what it says goes to a file."""
+def start(
+    said: Path,
+    *arguments: object,
+    point: Point | None = None,
+    folder: Path | None = None,
+    errors: Path | None = None,
+) -> BaseProcess:
+    """Run the command line, in a folder; what it says goes to a file, its errors too if no other is named for them."""
+    assert "PREFECT_API_URL" in os.environ, "processes have the environment of the first: use the fixture server"
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOAD)
-    process = context.Process(target=_command, args=(str(said), [str(word) for word in arguments], point))
+    context.set_forkserver_preload(["tests.faults.preloaded"])
+    words = [str(word) for word in arguments]
+    process = context.Process(target=_command, args=((said, errors or said), words, point, folder))
     process.start()
     return process
 
 
-def _command(said: str, arguments: Sequence[str], point: Point | None) -> None:
-    descriptor = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
+def _command(files: tuple[Path, Path], arguments: Sequence[str], point: Point | None, folder: Path | None) -> None:
+    if folder is not None:
+        os.chdir(folder)
+    for descriptor, file in zip((1, 2), files, strict=True):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), descriptor)
+    import prefect.events.utilities
+
     from pldp.flows.cli import main
     from pldp.tasks import ingest
 
+    prefect.events.utilities.should_emit_events = lambda: False  # of every task, for a page that nobody looks at
     ingest.PARTITION_CELLS = SMALL_PARTITIONS
     if point is not None:
         _arm(point)

@@ -24,7 +24,10 @@ PATIENCE = 180
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server that in-process flows and commands in other processes share: one as commands start it."""
+    """The URL of a server that in-process flows and commands in other processes share: one as commands start it.
+
+    Flows in this process tell it how they fare, and no events of every task: commands in processes of their own do.
+    """
     configured = os.environ.get("PREFECT_API_URL")
     if configured:
         yield configured
@@ -38,7 +41,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
         own.wait()
         os.environ.update(shared)
-        with temporary_settings(alone_with(own) | {PREFECT_SERVER_EPHEMERAL_ENABLED: False}):
+        settings = alone_with(own) | {PREFECT_SERVER_EPHEMERAL_ENABLED: False}
+        with temporary_settings(settings), pytest.MonkeyPatch.context() as patch:
+            patch.setattr("prefect.events.utilities.should_emit_events", lambda: False)
             yield own.url
     finally:
         for name in shared:

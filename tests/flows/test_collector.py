@@ -8,11 +8,10 @@ import os
 import resource
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +24,13 @@ from pldp.client.plan import Plan
 from pldp.flows.collector_protocol import CONNECTIONS, HEAD_BYTES
 from pldp.tasks.collector.closing import close_slot
 from pldp.tasks.collector.store import Message, Outcome, Store, database, token_hash
+from tests.faults.dying import start
 from tests.flows.collected import as_kept
 from tests.flows.conftest import PATIENCE, Pldp
 from tests.people import mode, write_spec
 from tests.tasks.collector.pages import commits, offsets
 
+pytestmark = pytest.mark.usefixtures("server")  # whose address every forked process has
 SECTIONS: dict[str, Any] = {"source": {"inbox": "inbox"}, "levels": {"dependence": 1}}
 
 
@@ -45,13 +46,21 @@ class Service:
     def __init__(self, folder: Path, make: Callable[..., Path] = write_spec, **sections: Any) -> None:
         self.folder, self.process = folder, None
         self.spec = make(folder, **(SECTIONS | sections))
-        for arguments in (["keys", "key.pem"], ["plan", str(self.spec), "--key", "key.pem", "--out", "plan.signed"]):
-            subprocess.run([sys.executable, "-m", "pldp.flows.cli", "collect", *arguments], cwd=folder, check=True,
-                           capture_output=True)  # fmt: skip
+        self.command("keys", "key.pem")
+        self.command("plan", self.spec, "--key", "key.pem", "--out", "plan.signed")
         self.envelope = (folder / "plan.signed").read_bytes()
         self.plan = self._plan()
 
-    process: subprocess.Popen[bytes] | None
+    process: BaseProcess | None
+
+    def command(self, *words: object) -> str:
+        """What one of the commands of an operator says."""
+        process = start(self.folder / "said", "collect", *words, folder=self.folder)
+        process.join(PATIENCE)
+        said = (self.folder / "said").read_text()
+        assert process.exitcode == 0, said
+        (self.folder / "said").unlink()
+        return said
 
     def _plan(self) -> Plan:
         from pldp.tasks.signing import fingerprint
@@ -64,11 +73,8 @@ class Service:
 
     def start(self) -> None:
         self.port = free_port()
-        arguments = ["collect", "serve", "plan.signed", "--home", "inbox", "--port", str(self.port)]
-        with (self.folder / "said").open("ab") as said, (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "pldp.flows.cli", *arguments], cwd=self.folder, stdout=said, stderr=log
-            )
+        words = ("collect", "serve", "plan.signed", "--home", "inbox", "--port", self.port)
+        self.process = start(self.folder / "said", *words, folder=self.folder, errors=self.folder / "log")
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             with suppress(httpx.TransportError):
@@ -84,8 +90,10 @@ class Service:
 
     def stop(self, sign: int = signal.SIGTERM) -> None:
         if self.process is not None:
-            self.process.send_signal(sign)
-            self.process.wait(30)
+            assert self.process.pid is not None
+            os.kill(self.process.pid, sign)
+            self.process.join(30)
+            assert self.process.exitcode is not None
             self.process = None
 
     def message(self, meal: str = "x", **more: Any) -> bytes:
@@ -207,10 +215,11 @@ def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, slow: bool) -> N
 
     for _ in range(50 if slow else 3):
         service.start()
-        process = service.process
-        assert process is not None
+        assert service.process is not None
+        pid = service.process.pid
+        assert pid is not None
 
-        async def killed(pid: int = process.pid) -> None:
+        async def killed(pid: int = pid) -> None:
             sending = asyncio.create_task(send(3))
             await asyncio.sleep(rng.uniform(0.2, 0.8))
             os.kill(pid, signal.SIGKILL)
@@ -298,11 +307,7 @@ def test_no_host_leads_elsewhere_and_no_crowd_of_connections_keeps_others_out(se
 
 
 def tokens(service: Service, number: int) -> list[str]:
-    arguments = ["collect", "tokens", str(number), "--home", "inbox"]
-    return subprocess.run(
-        [sys.executable, "-m", "pldp.flows.cli", *arguments],
-        cwd=service.folder, check=True, capture_output=True, text=True,
-    ).stdout.split()  # fmt: skip
+    return service.command("tokens", number, "--home", "inbox").split()
 
 
 def test_tokens_are_for_one_message_each(tmp_path: Path) -> None:
@@ -371,7 +376,6 @@ def nothing_links(service: Service, spent: list[str], unspent: list[str]) -> Non
     assert {one.name for one in service.inbox.iterdir() if mode(one) != 0o600} == {"plan.signed"}
 
 
-@pytest.mark.usefixtures("server")
 def test_a_release_closes_the_inbox_and_late_messages_go_to_the_next(service: Service, pldp: Pldp) -> None:
     with httpx.Client(base_url=service.url) as client:
         for _ in range(40):

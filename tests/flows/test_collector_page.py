@@ -17,7 +17,7 @@ from tests import baskets, items
 from tests.flows.browser import CHROMIUM, Page, browser
 from tests.flows.test_collector import Service
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here"), pytest.mark.usefixtures("server")]
 MEAL = "marmalade-and-quince"
 
 

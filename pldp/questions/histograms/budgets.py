@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -33,11 +35,19 @@ def _shares(spec: Spec, total: float) -> Floats:
         return stated / stated.sum()
     if allocation == "equal":
         return np.full(len(published), 1 / len(published))
-    cells = [len(spec.labels(attribute)) for attribute in published]
-    return optimal_shares(total, cells, _variance(cells, [spec.mechanism_of(a) for a in published]))
+    cells = tuple(len(spec.labels(attribute)) for attribute in published)
+    return _optimal(total, cells, tuple(spec.mechanism_of(attribute) for attribute in published))
 
 
-def _variance(cells: list[int], mechanisms: list[str]) -> Variance:
+@lru_cache(maxsize=64)
+def _optimal(total: float, cells: tuple[int, ...], mechanisms: tuple[str, ...]) -> Floats:
+    """Kept, as a process that plans one spec several times pays the search for its root once."""
+    shares = optimal_shares(total, cells, _variance(cells, mechanisms))
+    shares.setflags(write=False)
+    return shares
+
+
+def _variance(cells: Sequence[int], mechanisms: Sequence[str]) -> Variance:
     """Each attribute's noise as a function of its budget, by formula; `auto` comes to about subset selection's."""
     named = np.asarray(mechanisms)
     of_subset, of_krr = subset_variance(cells), subset_variance(cells, single=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from fractions import Fraction
 from itertools import accumulate
 from math import comb
 from typing import Any
@@ -20,6 +20,7 @@ from pldp.channels.sets import LEAF, block_rows, leaves, ranked, uniform_sets
 from pldp.channels.subset import insert_bit
 from pldp.channels.weighted import Split, cumulated
 from tests.pldp.world import ALPHA, z_bound
+from tests.slow import repeated
 
 
 class _Scripted(Keystream):
@@ -88,12 +89,10 @@ def test_weights_of_a_split_are_products_of_binomials(left: int, right: int, dat
     assert cumulated(left, right, size)[-1] == comb(left + right, size)
 
 
-def _outcome(left: int, right: int, size: int, uniform: Fraction) -> int:
-    """By definition: the j with S_j / T ≤ U < S_{j+1} / T."""
-    below, j = 0, max(size - right, 0)
-    while Fraction(below := below + comb(left, j) * comb(right, size - j), comb(left + right, size)) <= uniform:
-        j += 1
-    return j
+def _sums(left: int, right: int, size: int) -> list[int]:
+    """S_{j+1} for every j that is possible, by definition."""
+    possible = range(max(size - right, 0), min(size, left) + 1)
+    return [*accumulate(comb(left, j) * comb(right, size - j) for j in possible)]
 
 
 @pytest.mark.parametrize(
@@ -103,9 +102,9 @@ def _outcome(left: int, right: int, size: int, uniform: Fraction) -> int:
 def test_a_split_is_the_definition_at_and_beside_every_threshold(left: int, right: int, size: int) -> None:
     # U is unrolled as 16, 48 and then 64 digits at a time: numbers at, one step below and above every threshold of 64
     # and of 128 digits, which need up to three words.
-    sums = cumulated(left, right, size)
-    tested = Split(left, right)
-    for below in sums[1:-1]:
+    sums = _sums(left, right, size)
+    edges, tested = [below << 128 for below in sums], Split(left, right)
+    for below in sums[:-1]:
         exact = (below << 128) // sums[-1]
         for digits in {exact - 1, exact, exact + 1, exact >> 64 << 64, (exact >> 64) + 1 << 64, exact | (1 << 64) - 1}:
             if not 0 <= digits < 1 << 128:
@@ -114,7 +113,8 @@ def test_a_split_is_the_definition_at_and_beside_every_threshold(left: int, righ
             # The first word gives 16 digits, the next word's upper 48 follow; then whole words.
             stream = _Scripted([high >> 48, (high & (1 << 48) - 1) << 16, low], last=0)
             drawn = tested.draw(np.array([size], dtype=np.uint16), stream)
-            assert drawn.tolist() == [_outcome(left, right, size, Fraction(digits, 1 << 128))]
+            # The j with S_j / T ≤ U < S_{j+1} / T.
+            assert drawn.tolist() == [max(size - right, 0) + bisect_right(edges, digits * sums[-1])]
 
 
 @pytest.mark.parametrize(("left", "right", "size"), [(16, 16, 9), (32, 7, 11), (64, 35, 26)])
@@ -172,8 +172,9 @@ def test_splits_follow_the_hypergeometric_law(left: int, right: int, size: int, 
 
 @pytest.mark.parametrize("positions", [1, 2, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 99, 129, 255, 1000, 4097])
 def test_sets_have_the_sizes_asked_for_at_every_width(positions: int) -> None:
-    n = min(block_rows(positions), 2000 if positions < 500 else 300)
-    sizes = (np.arange(n) * 7 % (positions + 1)).astype(np.uint16)
+    # Beyond 500 positions every size costs tables of its own.
+    n = min(block_rows(positions), 2000 if positions < 500 else repeated(300 if positions < 4000 else 30, 300))
+    sizes = (np.arange(n) * (7 if n > 30 else positions // 30) % (positions + 1)).astype(np.uint16)
     sizes[:2] = 0, positions
     drawn = uniform_sets(positions, sizes, Keystream.seeded(positions))
     assert drawn.shape == (leaves(positions), n)

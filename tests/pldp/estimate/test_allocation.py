@@ -25,6 +25,7 @@ from pldp.estimate.allocation import (
 from pldp.questions.people.spec import Spec
 from tests.pldp.specs import histograms_of, planned
 from tests.pldp.world import BUDGETS, PAPER_CELLS
+from tests.slow import repeated
 
 CELLS = st.lists(st.integers(1, 10_000), min_size=1, max_size=12)
 
@@ -156,7 +157,7 @@ def _found(way: Callable[..., float], function: Callable[[float], float], low: f
         return None
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=repeated(10, 60))
 @given(cells=CELLS, exponent=st.floats(-6, 3))
 def test_shares_are_those_of_scipys_root(cells: list[int], exponent: float) -> None:
     variances: list[Variance] = [
