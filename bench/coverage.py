@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -24,7 +25,7 @@ import numpy as np
 from bench import common
 from bench.cells import draw_cell, draw_cell_support
 from bench.coverage_page import write
-from bench.coverage_parts import NAMES, PUBLIC, Clock, again_file, available, rows_file, run, second_stage
+from bench.coverage_parts import NAMES, PUBLIC, Clock, Piece, again_file, available, rows_file, run, second_stage
 from bench.coverage_report import MOST, REPEATS, Cell, Row, Setting, report, rows_of
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, Floats, PureProtocol
@@ -195,16 +196,17 @@ def known() -> dict[str, list[Cell]]:
     return done
 
 
-def public_cells(clock: Clock) -> list[Cell]:
-    """Those known, and those that there is time for."""
+def public_pieces() -> list[Piece]:
+    """What is not known yet, by survey, which share their tests."""
     done = known()
     settings = sorted(grid(quick=False), key=lambda one: (zlib.crc32(one.survey.encode()), one.gamma))
-    for setting in settings:  # by survey, which share their tests
-        if setting.name not in done and not clock.over():
-            done[setting.name] = measure(setting)
-            with cells_file().open("a") as file:
-                file.writelines(json.dumps(asdict(cell)) + "\n" for cell in done[setting.name])
-    return [cell for cells in done.values() for cell in cells]
+    return [partial(keep_cells, setting) for setting in settings if setting.name not in done]
+
+
+def keep_cells(setting: Setting) -> None:
+    cells = measure(setting)
+    with cells_file().open("a") as file:
+        file.writelines(json.dumps(asdict(cell)) + "\n" for cell in cells)
 
 
 def main(arguments: Sequence[str] = ()) -> bool:
@@ -218,8 +220,8 @@ def main(arguments: Sequence[str] = ()) -> bool:
     clock = Clock(0.0 if "--write" in arguments else seconds)
     wanted = arguments[arguments.index("--only") + 1 :] if "--only" in arguments else (PUBLIC, *NAMES)
     modules = available(name for name in NAMES if name in wanted)
-    rows = run(modules, clock)
-    cells = public_cells(clock) if PUBLIC in wanted else []
+    rows = run(modules, clock, public_pieces() if PUBLIC in wanted else ())
+    cells = [cell for cells in known().values() for cell in cells] if PUBLIC in wanted else []
     second = second_stage([*rows_of(cells), *rows], modules, again, clock)
     if clock.left:
         print(f"{clock.left} pieces are left: call again to go on")

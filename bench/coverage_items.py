@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,10 @@ def measure(setting: Setting, repeats: int) -> Iterator[dict[str, Any]]:
                 "covered": float(np.mean([cell.covered for cell in cells])),
                 "length": float(np.mean([cell.length for cell in cells])),
             }
+
+
+def pieces() -> Iterator[tuple[str, Callable[[], list[dict[str, Any]]]]]:
+    yield from ((setting.name, partial(rows, settings=(setting,))) for setting in SETTINGS)
 
 
 def rows(repeats: int = REPEATS, settings: Sequence[Setting] = SETTINGS) -> list[dict[str, Any]]:

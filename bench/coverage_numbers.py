@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,11 +87,23 @@ class Tally:
         self.length += high - low
 
 
-def rows(means: int = 300, quantiles: int = 40, binned: int = 1000) -> list[dict[str, Any]]:
+MEANS_DRAWN, QUANTILES_DRAWN, BINNED_DRAWN = 300, 40, 1000
+
+
+def pieces() -> Iterator[tuple[str, Callable[[], list[dict[str, Any]]]]]:
+    """A survey each."""
+    for call, settings, repeats in (
+        (_means, MEANS, MEANS_DRAWN),
+        (_quantiles, QUANTILES, QUANTILES_DRAWN),
+        (_binned, BINNED, BINNED_DRAWN),
+    ):
+        for setting in settings:
+            yield f"{call.__name__}, {', '.join(map(str, setting))}", partial(call, *setting, repeats)
+
+
+def rows() -> list[dict[str, Any]]:
     """setting, class, repetitions, covered (a share) and mean length; `length_of_reports` for means beside it."""
-    measured = [row for setting in MEANS for row in _means(*setting, means)]
-    measured += [row for setting in QUANTILES for row in _quantiles(*setting, quantiles)]
-    return measured + [row for setting in BINNED for row in _binned(*setting, binned)]
+    return [row for _, piece in pieces() for row in piece()]
 
 
 def _plan(attribute: dict[str, Any], users: int, epsilon: float, gamma: float | None) -> Plan:

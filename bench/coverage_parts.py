@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,8 @@ from bench.coverage_report import AGAIN, LOWEST, Row, lowest
 NAMES = ("release", "hidden", "em", "numbers", "items")
 PUBLIC = "public"
 Again = Callable[[str, str, int], Row | None]
+Piece = Callable[[], None]
+"""Measures something and keeps it."""
 
 
 @dataclass
@@ -73,19 +76,36 @@ def counted(part: str, one: Mapping[str, Any]) -> Row:
     return cast(Row, {**one, "covered": whole, "part": part})
 
 
-def run(modules: dict[str, Any], clock: Clock) -> list[Row]:
-    """Every piece that is not known yet, while there is time; the rows of all that are."""
-    done, rows = known(), []
-    for part, module in modules.items():
-        for piece, call in shuffled(module.pieces()) if hasattr(module, "pieces") else [("all", module.rows)]:
-            if (part, piece) not in done:
-                if clock.over():
-                    continue
-                done[part, piece] = [counted(part, one) for one in call()]
-                with rows_file().open("a") as file:
-                    file.write(json.dumps({"part": part, "piece": piece, "rows": done[part, piece]}) + "\n")
-            rows += done[part, piece]
-    return rows
+def run(modules: dict[str, Any], clock: Clock, others: Sequence[Piece] = ()) -> list[Row]:
+    """Every piece that is not known yet, while there is time, and `others` among them; the rows of all that are."""
+    done = known()
+    parts = {part: pieces_of(module) for part, module in modules.items()}
+    left = [
+        [partial(keep, part, piece, call) for piece, call in pieces if (part, piece) not in done]
+        for part, pieces in parts.items()
+    ]
+    for one in spread([*left, others]):
+        if not clock.over():
+            one()
+    done = known()
+    return [one for part, pieces in parts.items() for piece, _ in pieces for one in done.get((part, piece), [])]
+
+
+def pieces_of(module: Any) -> list[tuple[str, Any]]:
+    return shuffled(module.pieces()) if hasattr(module, "pieces") else [("all", module.rows)]
+
+
+def keep(part: str, piece: str, call: Callable[[], Iterable[Mapping[str, Any]]]) -> None:
+    """Measure a piece and write down its rows."""
+    rows = [counted(part, one) for one in call()]
+    with rows_file().open("a") as file:
+        file.write(json.dumps({"part": part, "piece": piece, "rows": rows}) + "\n")
+
+
+def spread(parts: Sequence[Sequence[Piece]]) -> list[Piece]:
+    """Of all parts in turn, so that each is about as far as any other whenever time is up."""
+    places = [((i + 0.5) / len(part), number, one) for number, part in enumerate(parts) for i, one in enumerate(part)]
+    return [one for _, _, one in sorted(places, key=lambda place: place[:2])]
 
 
 def second_stage(rows: Sequence[Row], modules: dict[str, Any], public: Again, clock: Clock) -> list[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,19 +18,22 @@ import bench.coverage_page
 import bench.coverage_release
 from bench import common
 from bench.cells import draw_cell, draw_cell_support
-from bench.coverage import main, measure, protocols_of
+from bench.coverage import MIXES, main, measure, protocols_of
+from bench.coverage_em import Whole, counts_of, intervals, recipe_of
 from bench.coverage_hidden import Hidden, draw_one, fits
 from bench.coverage_hidden import grid as hidden_grid
 from bench.coverage_page import BEGIN, END, write
-from bench.coverage_parts import Clock, again_file, available, counted, run, second_stage
+from bench.coverage_parts import Clock, again_file, available, counted, run, second_stage, spread
 from bench.coverage_report import AGAIN, LOWEST, REPEATS, Row, Setting, report, row
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts, PureProtocol
 from pldp.estimate.answer import answer
 from pldp.estimate.combine import estimate_levels
 from pldp.estimate.hidden import draw_hidden
+from pldp.estimate.inference import estimate_histogram
 from pldp.estimate.invert import Cover
-from pldp.estimate.simulate import draw_levels, whole_counts
+from pldp.estimate.likelihood import maximum_likelihood, table_blocks
+from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from tests.pldp.world import z_bound
 
 
@@ -147,6 +151,37 @@ def test_what_was_run_is_not_run_again_and_what_is_late_is_left() -> None:
     assert run(modules, Clock(-1.0)) == first
     assert sorted(calls) == ["a", "b", "c"]
     assert {(one["part"], one["setting"]) for one in first} == {("some", "a"), ("some", "b"), ("whole", "c")}
+
+
+def test_every_part_is_about_as_far_as_any_other_when_time_is_up() -> None:
+    calls: list[str] = []
+    parts = [[partial(calls.append, name)] * often for name, often in (("a", 100), ("b", 10), ("c", 1))]
+    for one in spread(parts)[:56]:
+        one()
+    assert [calls.count(name) for name in "abc"] == [50, 5, 1]
+
+
+def test_whole_histograms_are_covered_as_published() -> None:
+    """All repetitions at once: what a release does one by one, a fallback to `sum` included."""
+    rng = np.random.default_rng(3)
+    for setting in (Whole(7, 200, 6, "five", "em"), Whole(7, 20_000, 6, "five", "guarded", "auto")):
+        counts, sizes = counts_of(setting), setting_sizes(setting)
+        protocols = tuple(KRR.for_budget(7, Fraction(setting.epsilon) * part) for _, part in MIXES["five"])
+        support = draw_support(draw_levels(counts, sizes, 3, rng), protocols, rng)
+        support[0, 0] = np.roll(support[0, 0], 3)
+        ends, agreed = intervals(setting, support, sizes, protocols), []
+        for i, one in enumerate(support):
+            likelihood = partial(maximum_likelihood, table_blocks(protocols, one), protocols)
+            levels = estimate_levels(one, sizes, protocols)
+            published = estimate_histogram(levels, recipe_of(setting), None, rng, likelihood)
+            assert published.ci_low == pytest.approx(ends.low[i], abs=1e-9)
+            assert published.ci_high == pytest.approx(ends.high[i], abs=1e-9)
+            agreed.append(published.agreed)
+        assert setting.method == "em" or agreed == [False, True, True]
+
+
+def setting_sizes(setting: Whole) -> Counts:
+    return whole_counts(np.array([share for share, _ in MIXES[setting.mix]]), setting.users)
 
 
 def test_a_share_of_intervals_counts_as_so_many_repetitions() -> None:

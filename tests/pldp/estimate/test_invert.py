@@ -13,8 +13,9 @@ from pldp.estimate.answer import answer
 from pldp.estimate.combine import Levels, combine_linear, estimate_levels
 from pldp.estimate.ends import Table, invert_table
 from pldp.estimate.guarded import Noise, tilted_moments, worst_tilt
-from pldp.estimate.invert import ANYTHING, Cover, hypotheses, hypothesis_table
+from pldp.estimate.invert import ANYTHING, Cover, hypotheses, hypothesis_table, make_table
 from pldp.estimate.law import POINTS, REACH, STEP, Channels, coarseness, standard_law
+from pldp.estimate.lengths import Rehearsal
 from pldp.estimate.path import guarded_weights
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from tests.pldp.estimate.people import five_levels, one_cell, three_levels
@@ -201,6 +202,45 @@ def test_no_test_and_no_worst_interval_is_longer_than_that_of_sum(
     ours, others = (invert_table(table, held) for table in (guarded, plain))
     # A person more on both: ends of short intervals are whole people.
     assert np.all(ours.high - ours.low + 1 / n <= 1.02 * (others.high - others.low + 1 / n))
+
+
+@pytest.mark.parametrize(
+    ("shares", "parts", "size", "n", "epsilon", "gamma", "holders", "before"),
+    # Each test reached no further than that of `sum`; together they did. Intervals of a few people, whose ends are
+    # steps, and intervals of half of everybody, within which the weights change much.
+    [
+        ((1, 1, 1), ("1/3", "1/2", "1"), 7, 200, 20, 1.3, 3, 1.14),
+        ((1, 1), ("1/2", "1"), 64, 288, Fraction(1158, 100), 1.5, 3, 1.06),
+        ((70, 20, 5, 4, 1), ("1/6", "1/3", "1/2", "2/3", "1"), 2, 1000, Fraction(1, 2), 3.0, 230, 1.04),
+    ],
+)
+def test_intervals_drawn_are_not_longer_than_those_of_sum(
+    shares: tuple[int, ...],
+    parts: tuple[str, ...],
+    size: int,
+    n: int,
+    epsilon: int | Fraction,
+    gamma: float,
+    holders: int,
+    before: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Holders at the clearest levels as far as Γ allows. Without the rehearsal they were `before` times as long."""
+    sizes = whole_counts(np.array(shares), n)
+    protocols = tuple(KRR.for_budget(size, epsilon * Fraction(part)) for part in parts)
+    share = np.array([holders / n])
+    tilt = worst_tilt(-Noise.of(protocols).at(share), sizes / n, share, gamma)[:, 0]
+    levels, _ = one_cell(holders, sizes, protocols, 4000, np.random.default_rng(0), tilt)
+
+    def length(method: str) -> float:
+        noise, channels = Noise.of(protocols), Channels.of(sizes, protocols)
+        ends = invert_table(make_table(method, sizes, noise, channels, Cover(gamma)), levels.frequencies)
+        return float(np.mean(ends.high - ends.low)) * n + 1
+
+    plain = length("sum")
+    assert length("guarded") <= 1.02 * plain
+    monkeypatch.setattr(Rehearsal, "longer", lambda self, table: np.zeros(self.hypotheses, dtype=np.bool_))
+    assert length("guarded") > before * plain, "the twin"
 
 
 def test_the_quietest_choice_is_held_too_where_few_reports_decide(seed: int) -> None:
