@@ -58,7 +58,8 @@ def _cells_for(channel: Bits | OneValue | Sampled, phase: int, budget: Fraction)
     """What as many as are needed take; those who hold much a third of the others at the most."""
     match channel:
         case Bits():
-            return 4 * _bits_needed(channel) * _BIT * len(channel.keep_zero) // 3
+            d = len(channel.keep_zero)
+            return 4 * _bits_needed(channel) * _BIT * d // 3 + FEWEST * _HELD_BIT * d
         case OneValue():
             return _values_needed(channel) * max(len(channel.redraw), _VALUE)
         case Sampled():

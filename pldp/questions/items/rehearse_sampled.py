@@ -12,7 +12,7 @@ from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts
 from pldp.channels.unary import Unary
 from pldp.proof.laws import support_law
-from pldp.proof.power import Count, divided, draws_needed
+from pldp.proof.power import FEWEST, Count, divided, draws_needed
 from pldp.proof.trial import AROUND, FROM, MOST, Trial, people_needed
 from pldp.questions.items.prove import phase_epsilon
 from pldp.questions.items.reports import write_candidates
@@ -27,7 +27,8 @@ _REPORT, _ITEM, _SET = 64, 16, 32
 
 def sampled_cells(asked: Phase, budget: float) -> int:
     """What as many rows as are needed take, where those who hold something take a fourth at the most."""
-    return 4 * _needed(asked, budget) * _report(asked) // 3
+    report = _report(asked)
+    return 4 * _needed(asked, budget) * report // 3 + FEWEST * (report + _SET * asked.length)
 
 
 def sampled_trial(

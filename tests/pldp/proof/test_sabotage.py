@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from pldp.proof.laws import ROUNDING
 from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.histograms.question import Histograms
 from pldp.questions.items.question import Items
+from pldp.questions.madeup import MadeUp
 from pldp.questions.numbers.question import Numbers
 from pldp.questions.proof import EXACT
 from pldp.questions.question import Question
@@ -21,6 +24,7 @@ from tests.pldp.proof.test_proof import FEW, WORLDS
 from tests.pldp.questions.histograms.people import question as histogram_question
 
 SLIGHT = 1.0001
+PROVERS = {"prove.py", "rehearse.py", "rehearse_sampled.py"}
 COLUMNS = {
     "histograms": ("histograms", "unbiased_frequency"),
     "numbers": ("means", "mean"),
@@ -171,3 +175,12 @@ def _off_by_a_millionth(parameters: dict[str, int]) -> dict[str, int]:
     """The last of them is a threshold, or a length."""
     *rest, last = parameters.items()
     return dict([*rest, (last[0], last[1] - max(1, last[1] >> 20))])
+
+
+def test_made_up_people_stay_in_the_proof() -> None:
+    """Only what proves makes them; nothing that commits reports, adds up a release or spends knows of them."""
+    root = Path(__file__).parents[3] / "pldp"
+    users = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if "questions.madeup" in path.read_text()}
+    assert len(users) >= 6
+    assert {user for user in users if Path(user).name not in PROVERS} == set()
+    assert not issubclass(MadeUp, Mapping), "draw and tally of a release take columns"
