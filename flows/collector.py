@@ -13,7 +13,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ from pldp.tasks.collector.store import Message, Outcome
 _STATUS = {Outcome.STORED: 202, Outcome.REPEATED: 200, Outcome.CONFLICT: 409, Outcome.UNKNOWN_TOKEN: 403}
 _PASSING = frozenset({"rate", "slow"})
 """Why a message is not looked at. It may come again, so it is no unusable one."""
+_LINGER = 1.0
+"""Seconds for which what is left of a message that is too large is taken off the line."""
 
 
 def rows_of(message: Accepted) -> bytes:
@@ -85,15 +87,19 @@ class Collector:
         return JSONResponse({"status": str(outcome)}, _STATUS[outcome])
 
     async def _body(self, request: Request) -> bytes | None:
+        """A message, or None where it is too large: for a moment the rest is read and thrown away, as the system resets
+        a connection that is closed while bytes wait on it, and whoever still sends would lose the answer."""
         declared = request.headers.get("content-length", "0")
-        if not declared.isdecimal() or int(declared) > self.limits.body:
-            return None
+        large = not declared.isdecimal() or int(declared) > self.limits.body
         body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > self.limits.body:
-                return None
-        return body
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LINGER if large else None) as moment:
+                async for part in request.stream():
+                    body = b"" if large else body + part
+                    if len(body) > self.limits.body:
+                        large = True
+                        moment.reschedule(asyncio.get_running_loop().time() + _LINGER)
+        return None if large else body
 
     def _refuse(self, reason: str, status: int) -> Response:
         if reason not in _PASSING:

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 SMALL_PARTITIONS = 1 << 12
 """Cells a partition: people of 2000 make four of histograms, and so 24 report files."""
 
+
 @dataclass(frozen=True)
 class Point:
     """Before or after the nth call of `module:name` whose arguments mention `given`."""

@@ -1,5 +1,7 @@
 """What processes of tests are forked with: modules that take seconds to import, and no garbage to look for in them."""
 
+# ruff: noqa: F401
+
 from __future__ import annotations
 
 import gc
@@ -12,7 +14,7 @@ import pldp.flows.pipeline
 import pldp.flows.release
 import pldp.flows.render
 import pldp.tasks.page
-import tests.faults.dying  # noqa: F401
+import tests.faults.dying
 
 gc.collect()
 gc.freeze()  # a child that goes through these objects copies their memory
