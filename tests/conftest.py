@@ -36,8 +36,8 @@ os.environ.update(
 )
 
 # Property tests draw the same examples in every run: a failure repeats.
-settings.register_profile("pldp", derandomize=True, deadline=None)
-settings.load_profile("pldp")
+settings.register_profile("thorough", derandomize=True, deadline=None)
+settings.register_profile("pldp", settings.get_profile("thorough"), max_examples=50)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,7 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    slow.many = bool(config.getoption("--slow"))
+    slow.thorough = bool(config.getoption("--slow"))
+    settings.load_profile("thorough" if slow.thorough else "pldp")
 
 
 FIRST = ("faults", "flows")

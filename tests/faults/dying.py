@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 SMALL_PARTITIONS = 1 << 12
 """Cells a partition: people of 2000 make four of histograms, and so 24 report files."""
 
+
 @dataclass(frozen=True)
 class Point:
     """Before or after the nth call of `module:name` whose arguments mention `given`."""
@@ -30,17 +31,24 @@ class Point:
     given: str = ""
 
 
-def start(said: Path, *arguments: object, point: Point | None = None, folder: Path | None = None) -> BaseProcess:
-    """Run the command line, in a folder; what it says goes to a file."""
+def start(
+    said: Path,
+    *arguments: object,
+    point: Point | None = None,
+    folder: Path | None = None,
+    cells: int = SMALL_PARTITIONS,
+) -> BaseProcess:
+    """Run the command line, in a folder, with so many cells in a partition; what it says goes to a file."""
     assert "PREFECT_API_URL" in os.environ, "processes have the environment of the first: use the fixture server"
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.faults.preloaded"])
-    process = context.Process(target=_command, args=(str(said), [str(word) for word in arguments], point, folder))
+    words = [str(word) for word in arguments]
+    process = context.Process(target=_command, args=(str(said), words, point, folder, cells))
     process.start()
     return process
 
 
-def _command(said: str, arguments: Sequence[str], point: Point | None, folder: Path | None) -> None:
+def _command(said: str, arguments: Sequence[str], point: Point | None, folder: Path | None, cells: int) -> None:
     if folder is not None:
         os.chdir(folder)
     descriptor = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -52,7 +60,7 @@ def _command(said: str, arguments: Sequence[str], point: Point | None, folder: P
     from pldp.tasks import ingest
 
     prefect.events.utilities.should_emit_events = lambda: False  # of every task, for a page that nobody looks at
-    ingest.PARTITION_CELLS = SMALL_PARTITIONS
+    ingest.PARTITION_CELLS = cells
     if point is not None:
         _arm(point)
     sys.argv = ["pldp", *arguments]
