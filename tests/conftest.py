@@ -18,7 +18,7 @@ from tests import slow
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Prefect and Great Expectations read their settings when they are imported, so these come first.
+# Prefect, Great Expectations and NumPy read their settings when they are imported, so these come first.
 _PREFECT_HOME = tempfile.TemporaryDirectory(prefix="pldp-tests-")
 os.environ.update(
     {
@@ -28,6 +28,8 @@ os.environ.update(
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_LOGGING_LEVEL": "ERROR",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+        # As in commands: threads that wait for the next product of small matrices took most of the time of estimates.
+        "OPENBLAS_NUM_THREADS": "1",
         "GX_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         # Servers of tests copy a migrated database too, also where a test has another home folder.
