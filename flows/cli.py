@@ -44,6 +44,8 @@ _GARBAGE = 50_000
 def main() -> None:
     """Run a command; errors become one message and an exit code, never a traceback."""
     gc.set_threshold(_GARBAGE)
+    # Stages fill the cores; products of small matrices gain nothing from more, and threads that wait keep them busy.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app()
     except PldpError as error:

@@ -18,7 +18,7 @@ from tests import slow
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Prefect and Great Expectations read their settings when they are imported, so these come first.
+# Prefect, Great Expectations and NumPy read their settings when they are imported, so these come first.
 _PREFECT_HOME = tempfile.TemporaryDirectory(prefix="pldp-tests-")
 os.environ.update(
     {
@@ -28,6 +28,8 @@ os.environ.update(
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_LOGGING_LEVEL": "ERROR",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+        # As in commands: threads that wait for the next product of small matrices took most of the time of estimates.
+        "OPENBLAS_NUM_THREADS": "1",
         "GX_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         # Servers of tests copy a migrated database too, also where a test has another home folder.
@@ -36,8 +38,8 @@ os.environ.update(
 )
 
 # Property tests draw the same examples in every run: a failure repeats.
-settings.register_profile("pldp", derandomize=True, deadline=None)
-settings.load_profile("pldp")
+settings.register_profile("thorough", derandomize=True, deadline=None)
+settings.register_profile("pldp", settings.get_profile("thorough"), max_examples=50)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,7 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    slow.many = bool(config.getoption("--slow"))
+    slow.thorough = bool(config.getoption("--slow"))
+    settings.load_profile("thorough" if slow.thorough else "pldp")
 
 
 FIRST = ("faults", "flows")

@@ -1,11 +1,15 @@
-"""How many repetitions a test has: few, or with `--slow` many."""
+"""How often a test repeats: a few times, or as often as it was made for where `--slow` is given."""
 
 from __future__ import annotations
 
-many = False
+from typing import TypeVar
+
+T = TypeVar("T")
+
+thorough = False
 """Whether `--slow` is given; tests/conftest.py says so before tests are collected."""
 
 
-def repeated(few: int, all_of_them: int) -> int:
-    """The one number or the other."""
-    return all_of_them if many else few
+def repeated(few: T, many: T) -> T:
+    """The one, or with `--slow` the other."""
+    return many if thorough else few

@@ -23,6 +23,7 @@ from tests.bad_input.wild import (
     spec_bytes,
 )
 from tests.people import write_spec
+from tests.slow import repeated
 
 RNG = st.randoms(use_true_random=False)
 fuzz = settings(
@@ -37,7 +38,7 @@ fuzz = settings(
 
 
 @given(rng=RNG)
-@settings(fuzz, max_examples=600)
+@settings(fuzz, max_examples=repeated(200, 600))
 def test_a_mutated_spec_is_read_or_refused(rng: Random, tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_bytes(spec_bytes(rng))
@@ -45,7 +46,7 @@ def test_a_mutated_spec_is_read_or_refused(rng: Random, tmp_path: Path) -> None:
 
 
 @given(text=st.text(max_size=300))
-@settings(fuzz, max_examples=200)
+@settings(fuzz, max_examples=repeated(70, 200))
 def test_any_text_is_read_or_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(text, encoding="utf-8")
@@ -53,7 +54,7 @@ def test_any_text_is_read_or_refused(text: str, tmp_path: Path) -> None:
 
 
 @given(content=st.binary(max_size=300))
-@settings(fuzz, max_examples=100)
+@settings(fuzz, max_examples=repeated(40, 100))
 def test_any_bytes_are_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_bytes(content)
@@ -61,7 +62,7 @@ def test_any_bytes_are_refused(content: bytes, tmp_path: Path) -> None:
 
 
 @given(rng=RNG)
-@settings(fuzz, max_examples=120)
+@settings(fuzz, max_examples=repeated(40, 120))
 def test_a_random_source_is_counted_to_its_last_row_or_refused(rng: Random, tmp_path: Path) -> None:
     spec, n_rows = source_case(rng, tmp_path)
     check_ingest(spec, n_rows, tmp_path / "home")

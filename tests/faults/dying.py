@@ -37,18 +37,23 @@ def start(
     point: Point | None = None,
     folder: Path | None = None,
     errors: Path | None = None,
+    cells: int = SMALL_PARTITIONS,
 ) -> BaseProcess:
-    """Run the command line, in a folder; what it says goes to a file, its errors too if no other is named for them."""
+    """Run the command line, in a folder, with so many cells in a partition; what it says goes to a file, its errors too
+    if no other is named for them."""
     assert "PREFECT_API_URL" in os.environ, "processes have the environment of the first: use the fixture server"
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.faults.preloaded"])
     words = [str(word) for word in arguments]
-    process = context.Process(target=_command, args=((said, errors or said), words, point, folder))
+    files = (said, errors or said)
+    process = context.Process(target=_command, args=(files, words, point, folder, cells))
     process.start()
     return process
 
 
-def _command(files: tuple[Path, Path], arguments: Sequence[str], point: Point | None, folder: Path | None) -> None:
+def _command(
+    files: tuple[Path, Path], arguments: Sequence[str], point: Point | None, folder: Path | None, cells: int
+) -> None:
     if folder is not None:
         os.chdir(folder)
     for descriptor, file in zip((1, 2), files, strict=True):
@@ -59,7 +64,7 @@ def _command(files: tuple[Path, Path], arguments: Sequence[str], point: Point | 
     from pldp.tasks import ingest
 
     prefect.events.utilities.should_emit_events = lambda: False  # of every task, for a page that nobody looks at
-    ingest.PARTITION_CELLS = SMALL_PARTITIONS
+    ingest.PARTITION_CELLS = cells
     if point is not None:
         _arm(point)
     sys.argv = ["pldp", *arguments]

@@ -1,20 +1,21 @@
 """What processes of tests are forked with: modules that take seconds to import, and no garbage to look for in them."""
 
-# ruff: noqa: F401
-
 from __future__ import annotations
 
 import gc
+from importlib import import_module
 
-import pldp.expectations.runner
-import pldp.flows.cli
-import pldp.flows.collecting
-import pldp.flows.collector
-import pldp.flows.pipeline
-import pldp.flows.release
-import pldp.flows.render
-import pldp.tasks.page
-import tests.faults.dying
-
+for name in (
+    "pldp.expectations.runner",
+    "pldp.flows.cli",
+    "pldp.flows.collecting",
+    "pldp.flows.collector",
+    "pldp.flows.pipeline",
+    "pldp.flows.release",
+    "pldp.flows.render",
+    "pldp.tasks.page",
+    "tests.faults.dying",
+):
+    import_module(name)
 gc.collect()
 gc.freeze()  # a child that goes through these objects copies their memory

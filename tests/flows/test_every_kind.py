@@ -18,6 +18,7 @@ import yaml
 from pldp.flows.release import release
 from pldp.flows.schedule import scheduled_release
 from pldp.flows.serve import served
+from pldp.tasks import ingest
 from pldp.tasks.home import Home
 from tests import baskets, items, people, several
 from tests.faults.dying import SMALL_PARTITIONS, Point, start
@@ -33,6 +34,8 @@ class Kind:
     """A small world of a kind, and what to expect of it; texts are the reasons of refusals, empty where it works."""
 
     make: Callable[..., Path]
+    cells: int
+    """Of a partition, so that people make some: more show nothing, and each costs files of its own."""
     tables: tuple[str, ...]
     """What it publishes beside budgets and gates."""
     page: str
@@ -42,6 +45,11 @@ class Kind:
     clients: dict[str, Any] | None = None
     """Sections of the spec in which clients' reports take the place of the source."""
     no_clients: str = ""
+
+    def world(self, folder: Path, **sections: Any) -> Path:
+        """Its people and their spec in a folder, to be ingested to several partitions."""
+        ingest.PARTITION_CELLS = self.cells  # until the fixture `small` ends
+        return self.make(folder, **sections)
 
 
 def of_people(folder: Path, **sections: Any) -> Path:
@@ -73,16 +81,22 @@ def of_several(folder: Path, **sections: Any) -> Path:
 SENT: dict[str, Any] = {"source": {"reports": "sent"}}
 KINDS = {
     "histograms": Kind(
-        of_people, ("histograms", "level_estimates"), "farmer", clients={**SENT, "levels": {"dependence": 1}}
+        of_people,
+        SMALL_PARTITIONS,
+        ("histograms", "level_estimates"),
+        "farmer",
+        clients={**SENT, "levels": {"dependence": 1}},
     ),
     "numbers": Kind(
         of_numbers,
+        1 << 14,
         ("histograms", "level_estimates", "means", "quantiles", "bins"),
         "0.25 quantile",
         clients={**SENT, "levels": {"dependence": 1}},
     ),
     "items": Kind(
         of_baskets,
+        1 << 16,
         ("itemsets", "rules"),
         "bread",
         no_target="is for histograms and means: compare the predicted errors of two budgets instead",
@@ -90,6 +104,7 @@ KINDS = {
     ),
     "sets": Kind(
         of_sets,
+        1 << 16,
         ("itemsets",),
         "bread",
         no_target="is for histograms and means: compare the predicted errors of two budgets instead",
@@ -98,6 +113,7 @@ KINDS = {
     ),
     "aggregates": Kind(
         of_films,
+        1 << 17,
         ("aggregates",),
         "drama",
         units=("occurrence",),
@@ -106,6 +122,7 @@ KINDS = {
     ),
     "several": Kind(
         of_several,
+        1 << 17,
         ("histograms", "level_estimates", "itemsets", "rules", "aggregates"),
         "drama",
         units=("user", "occurrence"),
@@ -144,7 +161,7 @@ def table(home: Path, release_id: str, name: str) -> pl.DataFrame:
 def done(request: pytest.FixtureRequest, server: str, small: None, tmp_path_factory: pytest.TempPathFactory) -> Done:
     """One release of each kind, for tests that look."""
     kind = KINDS[request.param]
-    return Done(kind, *ended(kind.make(tmp_path_factory.mktemp(request.param))))
+    return Done(kind, *ended(kind.world(tmp_path_factory.mktemp(request.param))))
 
 
 def all_gates_passed(home: Path, release_id: str) -> None:
@@ -186,7 +203,7 @@ def test_validate_export_and_page(done: Done, pldp: Pldp, tmp_path: Path) -> Non
 @EACH
 def test_plan(kind: str, pldp: Pldp, tmp_path: Path) -> None:
     """Predictions without data; a target error is found, or refused with the reason."""
-    spec = KINDS[kind].make(tmp_path)
+    spec = KINDS[kind].world(tmp_path)
     planned = json.loads(pldp("plan", spec, "--json").out)
     assert planned["worst_total"].keys() == {*KINDS[kind].units}
     for tables in planned["predictions"].values():
@@ -211,10 +228,10 @@ def test_plan(kind: str, pldp: Pldp, tmp_path: Path) -> None:
 def test_a_release_killed_amid_perturb_resumes(kind: str, tmp_path: Path) -> None:
     """SIGKILL after the third file that was begun, when another thread may still be at one of the first two: what was
     committed is what is counted, and the budget is spent once."""
-    spec, home = KINDS[kind].make(tmp_path), tmp_path / "home"
+    spec, home = KINDS[kind].world(tmp_path), tmp_path / "home"
     home.mkdir()
     point = Point("pldp.tasks.perturb:commit_reports", "after", 3)
-    process = start(home / "said", "release", spec, "--home", home, point=point)
+    process = start(home / "said", "release", spec, "--home", home, point=point, cells=KINDS[kind].cells)
     process.join(PATIENCE)
     assert process.exitcode == -signal.SIGKILL, (home / "said").read_text()
     before = committed(home / "reports")
@@ -237,7 +254,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @EACH
 def test_a_cluster(kind: str, running: Running, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    finished = release(KINDS[kind].make(tmp_path), home, runner={"dask": running.address})
+    finished = release(KINDS[kind].world(tmp_path), home, runner={"dask": running.address})
     assert finished.status == "published"
     all_gates_passed(home, finished.release_id)
     for name in KINDS[kind].tables:
@@ -247,7 +264,7 @@ def test_a_cluster(kind: str, running: Running, tmp_path: Path) -> None:
 @EACH
 def test_a_schedule(kind: str, tmp_path: Path) -> None:
     """What `serve` deploys, called as its slot: published once, and found done the second time."""
-    spec, home = KINDS[kind].make(tmp_path, schedule="0 3 * * *"), Home(tmp_path / "home")
+    spec, home = KINDS[kind].world(tmp_path, schedule="0 3 * * *"), Home(tmp_path / "home")
     ((found),) = served([spec], home.root)
     assert found.schedule.cron == "0 3 * * *"
     slot = "2026-01-02T03:00Z"
@@ -267,7 +284,7 @@ def simulated(name: str) -> tuple[str, ...]:
 def test_reports_of_clients(done: Done, pldp: Pldp, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """The very reports of a release, sent by clients: the same estimates, to the bit, under another promise."""
     kind = done.kind
-    spec = kind.make(tmp_path, **(kind.clients or {}))
+    spec = kind.world(tmp_path, **(kind.clients or {}))
     content = yaml.safe_load(spec.read_text())
     sent = tmp_path / content["source"]["reports"]
     shutil.copytree(done.home / "reports" / done.release_id, sent)

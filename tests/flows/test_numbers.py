@@ -18,6 +18,7 @@ from pldp.flows.release import release
 from tests.flows.conftest import DATA, ROOT, Pldp, ended
 from tests.flows.searcher import files_under, find, in_bytes
 from tests.people import JOBS, make_people, world
+from tests.slow import repeated
 
 pytestmark = pytest.mark.usefixtures("server")
 
@@ -169,7 +170,7 @@ def test_no_number_of_anybody_leaves_the_vault(home: tuple[Path, str], pldp: Pld
 
 
 def test_an_evaluation_knows_the_truth(tmp_path: Path) -> None:
-    done = evaluate(world(tmp_path, numeric_people(), **MIXED), tmp_path / "home", repeat=20, seed=1)
+    done = evaluate(world(tmp_path, numeric_people(), **MIXED), tmp_path / "home", repeat=repeated(10, 20), seed=1)
     assert all(verdict.passed for verdict in done.verdicts)
     assert {verdict.gate for verdict in done.verdicts} >= {"unbiased", "means_unbiased", "numbers_agree"}
     known = truth()
@@ -179,7 +180,7 @@ def test_an_evaluation_knows_the_truth(tmp_path: Path) -> None:
         assert row["truth"] == pytest.approx(known[row["attribute"]], rel=1e-6)
     assert done.tables["means"].height == 6
     errors = {row["method"]: row["rmse"] / row["predicted"] for row in done.tables["means"].iter_rows(named=True)}
-    assert all(0.4 < ratio < 1.8 for ratio in errors.values())  # 20 repetitions: ± 16 %
+    assert all(0.4 < ratio < 1.8 for ratio in errors.values())  # 10 repetitions: ± 22 %
 
 
 @pytest.mark.skipif(not CENSUS.exists(), reason="the census of counties is not beside the repository (shared/data)")

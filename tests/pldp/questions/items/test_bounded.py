@@ -34,6 +34,7 @@ from pldp.questions.items.values import ValueChannel
 from tests.pldp.questions.items.test_channels import brute_ratio, law
 from tests.pldp.questions.items.world import EPSILON, SIZES
 from tests.pldp.world import z_bound
+from tests.slow import repeated
 
 WEIGHTS = st.lists(st.sampled_from((0.01, 0.1, 0.5, 1.0, 3.0)), min_size=3, max_size=6)
 MILD = st.fractions(Fraction(1, 20), 5, max_denominator=100)
@@ -49,7 +50,7 @@ def brute_pair(channel: ValueChannel, x: int, z: int) -> Fraction | None:
     return worst
 
 
-@settings(max_examples=40)
+@settings(max_examples=repeated(15, 40))
 @given(WEIGHTS, MILD)
 def test_one_bound_is_kept_exactly_and_krr_never_beaten_by(weights: list[float], epsilon: Fraction) -> None:
     demand = Demand.of(weights, epsilon)
@@ -61,7 +62,7 @@ def test_one_bound_is_kept_exactly_and_krr_never_beaten_by(weights: list[float],
     assert predicted_error(channel, demand) <= predicted_error(plain, demand) * (1 + 1e-12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=repeated(12, 30))
 @given(st.lists(st.tuples(st.sampled_from((0.1, 1.0)), MILD), min_size=3, max_size=5))
 def test_every_pair_keeps_its_own_bound(values: list[tuple[float, Fraction]]) -> None:
     demand = Demand.of([weight for weight, _ in values], [budget for _, budget in values])
@@ -178,7 +179,7 @@ def test_estimates_through_a_bounded_channel_are_unbiased(seed: int) -> None:
     assert deviation(wrong) > z_bound(7)
 
 
-@settings(max_examples=60)
+@settings(max_examples=repeated(20, 60))
 @given(st.lists(st.floats(0.01, 10), min_size=1, max_size=12), st.fractions(Fraction(1, 2), 30, max_denominator=50))
 def test_a_rows_bound_is_kept_exactly_and_spent_best(weights: list[float], bound: Fraction) -> None:
     demand = RowDemand(tuple(weights), bound)
@@ -234,7 +235,7 @@ def test_what_each_sensitivity_gets_on_basket(split: str, bound: int) -> None:
     assert low <= round(mean / float(noise(np.array(bound / 11))), 1) <= high
 
 
-@settings(max_examples=100)
+@settings(max_examples=repeated(40, 100))
 @given(
     st.integers(2, 8).flatmap(
         lambda n_levels: st.tuples(
@@ -299,7 +300,7 @@ def shortfall(budgets: Sequence[Fraction], bound: Fraction, levels: Levels, n_le
     return float((found.fun * slope.sum() + slope @ own) / (weights @ noise(own)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=repeated(20, 60))
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.1, 1.0, 5.0, 50.0])), min_size=1, max_size=12),
     st.sampled_from([Fraction(1), Fraction(4), Fraction(20)]),
