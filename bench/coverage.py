@@ -1,11 +1,11 @@
 """How often 95 % intervals hold, by class of value, over a grid of surveys: the worst cell is what counts.
 
-`python -m bench coverage` goes through the whole grid, a piece at a time, in about 25 minutes of one core: what is done
-stands in bench/results/ and is not done again (`--fresh` forgets it). `--quick` takes the hard corners of the public
-histograms only, less than a minute. `--seconds N` stops after N seconds; the rest is left for another call.
-`--only NAME…` takes some parts alone: public, release, hidden, em, numbers, items. `--write` writes docs/coverage.md
-from what was run so far, and runs nothing. This module has the public histograms: support counts are drawn from their
-exact law, one value at a time: of a pure protocol it is the sum of two binomials per level. The others stand in
+`python -m bench coverage` goes through the whole grid, a piece at a time and all parts in turn, in about half an hour
+of one core: what is done stands in bench/results/ and is not done again (`--fresh` forgets it). `--quick` takes the
+hard corners of the public histograms only, less than a minute. `--seconds N` stops after N seconds; the rest is left
+for another call. `--only NAME…` takes some parts alone: public, release, hidden, em, numbers, items. `--write` writes
+docs/coverage.md from what was run so far, and runs nothing. This module has the public histograms: counts are drawn by
+their exact law, one value at a time: of a pure protocol it is the sum of two binomials per level. The others stand in
 coverage_<part>.py.
 """
 
