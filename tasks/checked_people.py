@@ -10,7 +10,7 @@ from duckdb import ConstantExpression as Constant
 from duckdb import Expression
 from duckdb import FunctionExpression as Function
 
-from pldp.questions.cells import NO_MISSING, NO_OTHER, Declared
+from pldp.questions.cells import NO_MISSING, NO_OTHER, Bins, Codes, Declared
 from pldp.tasks.checked import Checked, account, columns_there, counted, records_of, remark_unstated
 from pldp.tasks.people import People
 from pldp.tasks.positions import EMPTY, UNDECLARED, column, unstated
@@ -39,7 +39,10 @@ def check_people(people: People, findings: Checked) -> None:
     slices = -(-records // _COMPARED) or 1
     faults = [(people.placed(i, faults=True), why) for i in cells for why in (NO_MISSING, NO_OTHER)]
     reasons = [(unstated(column(f"cell_{i}"), column(f"raw_{i}")), why) for i in choices for why in (EMPTY, UNDECLARED)]
-    conditions = [column(USER).isnotnull() & (placed == Constant(why)) for placed, why in (*faults, *reasons)]
+    # Without a declared missing value a cell that holds no number is a fault already.
+    numbers = [i for i in cells if isinstance(rule := people.read[i].rule, Bins | Codes) and rule.missing is not None]
+    kinds = [(unstated(column(f"cell_{i}"), column(f"raw_{i}")), why) for i in numbers for why in (0, UNDECLARED)]
+    conditions = [column(USER).isnotnull() & (placed == Constant(why)) for placed, why in (*faults, *reasons, *kinds)]
     with connect_memory() as database:
         rows = counted(people.file, lambda: _counts(people, database, (*cells, *choices), conditions, slices), findings)
         if rows is None:
@@ -56,6 +59,9 @@ def check_people(people: People, findings: Checked) -> None:
     for at, i in enumerate(cells):
         _tell(people, i, counts[2 * at : 2 * at + 2], firsts[2 * at : 2 * at + 2], findings)
     remark_unstated([people.read[i].column for i in choices], counts[len(faults) :], people.unstated, findings)
+    of_numbers = counts[len(faults) + len(reasons) :]
+    for i, held, texts in zip(numbers, of_numbers[::2], of_numbers[1::2], strict=True):
+        _tell_texts(people, i, held, texts, findings)
 
 
 def _counts(
@@ -104,6 +110,20 @@ def _tell(people: People, i: int, counts: Sequence[int], firsts: Sequence[int | 
         remedy = f"Add it to values, or add `other: <one of values>` to attribute {cell.name}."
         file, row = people.file.place(firsts[1] or 0)
         findings.refuse(rule, file=file, row=row, column=cell.column, remedy=remedy)
+
+
+def _tell_texts(people: People, i: int, numbers: int, texts: int, findings: Checked) -> None:
+    """Of a column of numbers that has a missing value: text that is no number counts as missing, which is told. Where
+    it is all that the column holds, as with decimal commas, the spec or the file is wrong."""
+    cell = people.read[i]
+    if texts and numbers:
+        findings.remarks.append(
+            f"column {cell.column}: {_cells(texts, 'no number but other text')}, and count as missing."
+        )
+    elif texts:
+        remedy = f"Write numbers as 1234.5, without a comma or a unit, or correct the column of attribute {cell.name}."
+        rule = f"{_cells(texts, 'no number but other text')}, and no cell a number, so everybody would count as missing"
+        findings.refuse(rule, file=people.file.name, column=cell.column, remedy=remedy)
 
 
 def _cells(n: int, what: str) -> str:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from pldp.errors import BrokenRule, Outcome, Problem, SpecError, quoted, short
+from pldp.spec.fields import NAME
 
 _LINES = 20
 """Broken rules told at once."""
@@ -24,14 +25,28 @@ _WORDS = {
     "string_unicode": "must be text that UTF-8 can write",
 }
 """Rules that the library states in its own language."""
+_PATTERNS = {
+    NAME: "must be 1 to 64 letters (a to z), digits, `_`, `.` or `-`, the first a letter or digit; labels take any text"
+}
+"""Patterns in words."""
 
 
 def broken_rules(path: Path, error: ValidationError, content: dict[str, Any], root: type[BaseModel]) -> SpecError:
     """Every broken rule in the words of the file; `root` is the model that the file was read as."""
     broken = error.errors()
-    problems = list(dict.fromkeys(_problem(one, content, root) for one in broken if not _follows(one, broken)))
+    problems = _together([_problem(one, content, root) for one in broken if not _follows(one, broken)])
     more = [Problem(f"… and {len(problems) - _LINES} more")] if len(problems) > _LINES else []
     return SpecError.of([replace(one, file=str(path)) for one in problems[:_LINES] + more], Outcome.NOTHING_RUN)
+
+
+def _together(problems: Sequence[Problem]) -> list[Problem]:
+    """Each once; the forms that one value of a field might have had are one problem."""
+    joined: dict[tuple[str, str | None], Problem] = {}
+    for one in dict.fromkeys(problems):
+        key = (one.field, one.value) if one.value is not None else (str(one), None)
+        first = joined.setdefault(key, one)
+        joined[key] = first if first is one else replace(first, rule=f"{first.rule}, or {one.rule}")
+    return list(joined.values())
 
 
 def _follows(problem: ErrorDetails, broken: Sequence[ErrorDetails]) -> bool:
@@ -55,7 +70,8 @@ def _problem(problem: ErrorDetails, content: dict[str, Any], root: type[BaseMode
     if isinstance(cause, BrokenRule):
         stated = cause.problem.inside(field)
     else:
-        rule = _WORDS.get(problem["type"], problem["msg"]) if cause is None else str(cause)
+        words = _PATTERNS.get(problem.get("ctx", {}).get("pattern", ""), problem["msg"])
+        rule = _WORDS.get(problem["type"], words) if cause is None else str(cause)
         stated = Problem(rule[:1].lower() + rule[1:], field=field)
     got = problem["input"]
     # A rule across keys names them itself.

@@ -14,7 +14,8 @@ from pldp.channels.exact import parse_ratio
 from pldp.errors import BrokenRule
 
 Ratio = Annotated[Fraction, BeforeValidator(parse_ratio), PlainSerializer(str)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+Name = Annotated[str, Field(pattern=NAME)]
 Text = Annotated[str, Field(min_length=1), AfterValidator(lambda text: _writable(text))]
 Prose = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(lambda text: _writable(text))]
 Whole = Annotated[int, BeforeValidator(lambda value: no_truth(value, "a whole number"))]

@@ -55,10 +55,7 @@ class CsvFile(File):
             names = list(self.csv.columns) if self.csv.columns else self._header()
         except (OSError, UnicodeDecodeError, csv.Error, EOFError):
             names = []
-        # DuckDB takes no notice of case.
-        if not names or len({name.lower() for name in names}) != len(names):
-            raise self.headless()
-        return tuple(names)
+        return self.usable(names)
 
     def shape(self) -> tuple[str, ...]:
         return self.columns()

@@ -197,7 +197,8 @@ class _Scan:
         wrong |= np.concatenate([[False], ~before[:-1] & ~after[:-1]]) & np.concatenate([[False], next_to[:-1]])
         if wrong.any():
             bad = int(np.flatnonzero(wrong)[0])
-            opened = np.flatnonzero(after[:bad] & ~before[:bad])
+            again = np.concatenate([[False], next_to[:-1] & before[:-1]])  # the second of a doubled quote
+            opened = np.flatnonzero(after[:bad] & ~before[:bad] & ~again[:bad])
             place = quotes[opened[-1]] if opened.size else quotes[bad]
             line = self.lines + line_ends(text[:place].tobytes()) + 1
             line = self.opened if self.opened is not None and not opened.size else line

@@ -56,14 +56,19 @@ class File(Source):
         if os.path.exists(self.path) and not os.path.isfile(self.path):  # neither raises for a path that cannot be
             raise self.unreadable()
 
-    def headless(self) -> SourceError:
-        """What is said of a file without a header that can be used."""
-        return SourceError(
-            f"cannot be read as {self.format} with a header of different column names",
-            self.outcome,
-            file=self.name,
-            remedy=f"Check that the file is whole, {self.field}.format and {self.field}.csv.",
-        )
+    def usable(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Column names as they stand in the header; refuses none, and two that the database cannot tell apart. They
+        are told by their places: what is taken for a header may be somebody's row."""
+        folded = [name.lower() for name in names]  # DuckDB takes no notice of case
+        twice = next((at for at, name in enumerate(folded) if name in folded[:at]), None)
+        if names and twice is None:
+            return tuple(names)
+        rule = f"cannot be read as {self.format} with a header"
+        remedy = f"Check that the file is whole, {self.field}.format and {self.field}.csv."
+        if twice is not None:
+            rule = f"columns {folded.index(folded[twice]) + 1} and {twice + 1} have one name, letter case aside"
+            remedy = f"Rename one of them, or correct {self.misread}."
+        raise SourceError(rule, self.outcome, file=self.name, remedy=remedy)
 
     def unreadable(self) -> SourceError:
         ends = ", that all its lines end alike" if self.rejects else ""

@@ -41,10 +41,7 @@ class ParquetFile(File):
             names = pq.read_schema(self.path).names
         except (OSError, UnicodeDecodeError, pa.ArrowException):
             names = []
-        # DuckDB takes no notice of case.
-        if not names or len({name.lower() for name in names}) != len(names):
-            raise self.headless()
-        return tuple(names)
+        return self.usable(names)
 
     def read(self, connection: duckdb.DuckDBPyConnection, files: Sequence[Self]) -> duckdb.DuckDBPyRelation:
         if self.span is None:

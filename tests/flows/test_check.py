@@ -248,3 +248,30 @@ def test_a_plan_of_aggregates_writes_the_share_of_everybody_in_full(tmp_path: Pa
     done = pldp("plan", items.world(tmp_path, 50, profiles={"even": 1}, default="even", expected={"users": 50}))
     assert done.code == 0, done.err
     assert "profiles: even 100%" in done.out
+
+
+@pytest.mark.parametrize("number", [{"kind": "number", "bounds": [0, 10]}, {"kind": "binned", "edges": [0, 5, 10]}])
+def test_a_column_without_a_single_number_is_refused_and_some_texts_are_told(
+    number: dict[str, Any], tmp_path: Path, pldp: Pldp
+) -> None:
+    """Decimal commas, of which all would count as missing, and everybody's mean as that value."""
+    spec = people.write_spec(
+        tmp_path,
+        source={"path": "people.csv", "user_id": "id"},
+        attributes=[{"name": "income", "missing": 0, **number}],
+    )
+    source = tmp_path / "people.csv"
+    source.write_text("id,income,level\n" + "".join(f'{i},"{i},5",low\n' for i in range(9)) + "9,,low\n")
+    for command in (("check", spec), ("release", spec, "--home", tmp_path / "home")):
+        done = pldp(*command)
+        said = " ".join(done.err.split())
+        assert done.code == 2, said
+        assert "people.csv, column income: 9 cells hold no number but other text, and no cell a number" in said
+        assert "Write numbers as 1234.5" in said
+        assert "8,5" not in done.out + done.err
+    source.write_text("id,income,level\n1,2.5,low\n2,,low\n3,n/a,low\n4,none,low\n")
+    done = pldp("check", spec)
+    assert done.code == 0, done.err
+    assert "column income: 2 cells hold no number but other text, and count as missing." in " ".join(done.out.split())
+    source.write_text("id,income,level\n1,,low\n2,,low\n")
+    assert pldp("check", spec).code == 0

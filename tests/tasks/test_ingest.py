@@ -355,8 +355,8 @@ def test_a_cut_gzip_file_is_refused(tmp_path: Path) -> None:
         (b"id,job,level\n,a,low\n", "no readable row with a user"),
         (b"id,job\n1,a\n", "there is no column 'level', which the spec names"),
         (b"SECRET,a,low\n", "there is no column"),
-        (b"id,job,level,JOB\n1,a,low,b\n", "header of different column names"),
-        (b"id,id,level\n1,a,low\n", "header of different column names"),
+        (b"id,job,level,JOB\n1,a,low,b\n", "columns 2 and 4 have one name, letter case aside"),
+        (b"id,id,level\n1,a,low\n", "columns 1 and 2 have one name, letter case aside"),
     ],
 )
 def test_a_file_that_does_not_fit_the_spec(content: bytes, said: str, tmp_path: Path) -> None:

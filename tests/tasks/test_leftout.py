@@ -65,6 +65,7 @@ def test_one_stray_quote_does_not_remove_everybody_after_it(tmp_path: Path) -> N
     ("rows", "line"),
     [
         (b'1,a,low\n2,"b,low\n3,a,low\n4,"c",low\n5,a,low\n', 3),
+        (b'1,a,low\n2,"b,low\n3,a,low\n4,"""c"" d",low\n5,a,low\n', 3),
         (b'1,a,low\n2,"b"x,low\n3,a,low\n', 3),
         (b'1,a,low\n2,b,"low', 3),
         (b'1,"a\nb",low\n2,"b,low\n', 4),
@@ -73,7 +74,17 @@ def test_one_stray_quote_does_not_remove_everybody_after_it(tmp_path: Path) -> N
         (b"1,a,low\n2," + b"x" * (LONGEST + 1) + b",low\n3,a,low\n", 3),
         (b"1,a,low\n2," + b"x" * 9_000_000 + b",low\n3,a,low\n", 3),
     ],
-    ids=["later-quote", "text-behind", "last-line", "after-two-lines", "doubled", "many-lines", "long", "longer"],
+    ids=[
+        "later-quote",
+        "later-doubled",
+        "text-behind",
+        "last-line",
+        "after-two-lines",
+        "doubled",
+        "many-lines",
+        "long",
+        "longer",
+    ],
 )
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_what_the_reader_would_lose_is_refused_by_its_line(rows: bytes, line: int, end: bytes, tmp_path: Path) -> None:

@@ -75,6 +75,11 @@ def test_another_source_is_another_identity(tmp_path: Path) -> None:
             {"levels": {"dependence": 1, "column": "l", "missing": "none"}},
             "missing must be one of choices (got 'none')",
         ),
+        (
+            {"levels": {"dependence": 0.9, "column": "l"}},
+            "levels.dependence: input should be greater than or equal to 1, or input should be 'unknown' (got 0.9)",
+        ),
+        ({"attributes": [{"name": "Größe", "values": ["a"]}]}, "attributes[0].name must be 1 to 64 letters (a to z)"),
         ({"combination": {"method": "op"}}, "method op needs a reference"),
         ({"combination": {"reference": {"kind": "public"}}}, "needs path exactly when kind is public"),
         ({"retention": {"vault": "burn"}}, "retention.vault: "),

@@ -56,19 +56,16 @@ def results(page: Published) -> tuple[Section, ...]:
     blocks: list[Block] = [
         Paragraph(
             (
-                "Every number is an estimate from perturbed reports. Each user reported on some of the numbers only, "
-                "drawn "
-                f"by chance. The thin lines are {100 * page.confidence:g} % intervals; a chart spans the bounds that "
-                "the "
+                f"Every number is an estimate from perturbed reports.{_sampled(page, means)} The thin lines are "
+                f"{100 * page.confidence:g} % intervals; a chart spans the bounds that the "
                 "spec declares, and a value beyond them counts as the bound.",
             )
         ),
         Paragraph(
             (
                 "A mean is called reliable when it exceeds its lower bound by more than three standard errors. One "
-                "that is "
-                "hollow and marked ◦ is not: its noise drowns it.",
-                f" Here these are {drowned} of {len(means)}." if drowned else "",
+                "that is hollow and marked ◦ is not: its noise drowns it.",
+                f" Not reliable here: {drowned} of {len(means)}." if drowned else "",
             )
         ),
         Paragraph(("Means were estimated by ", *(run for each in explained for run in each), ".", _held(means))),
@@ -82,6 +79,12 @@ def results(page: Published) -> tuple[Section, ...]:
     if figures:
         blocks.append(Pair(figures))
     return (Section("numbers", "Numbers", tuple(blocks)),)
+
+
+def _sampled(page: Published, means: Sequence[Row]) -> str:
+    """That users reported on some numbers only, unless everybody did on all."""
+    everybody = all(row["n_reports"] == page.n_users for row in means)
+    return "" if everybody else " Each user reported on some of the numbers only, drawn by chance."
 
 
 def _table(page: Published, means: Sequence[Row], bins: dict[str, list[Row]]) -> Table:

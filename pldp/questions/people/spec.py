@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pldp.errors import BrokenRule
+from pldp.errors import BrokenRule, quoted
 from pldp.estimate.postprocess import POSTPROCESSES
 from pldp.questions.histograms.spec import (
     MAX_VALUES,
@@ -161,8 +161,9 @@ class Spec(Model):
             if isinstance(attribute, Crosstab):
                 unknown = [name for name in attribute.of if name not in categories]
                 if unknown or len(set(attribute.of)) != len(attribute.of):
+                    other = f"; {quoted(unknown[0])} is none" if unknown else ""
                     raise ValueError(
-                        f"attributes: {attribute.name}.of must name different category or binned attributes"
+                        f"attributes: {attribute.name}.of must name different category or binned attributes{other}"
                     )
                 size = prod(len(part.values) for part in self.parts(attribute))
                 if size > MAX_VALUES:
@@ -176,9 +177,12 @@ class Spec(Model):
         self._check_columns()
         published = {attribute.name for attribute in self.published}
         if isinstance(self.budget.allocation, dict):
-            if set(self.budget.allocation) != published:
+            if wrong := set(self.budget.allocation) ^ published:
+                first = min(wrong)
+                state = "has none" if first in published else "is not published"
                 raise BrokenRule(
-                    "must give a share to every published attribute and to no other", field="budget.allocation"
+                    f"must give a share to every published attribute and to no other; {quoted(first)} {state}",
+                    field="budget.allocation",
                 )
             if not is_whole(self.budget.allocation.values()):
                 raise BrokenRule("must sum to 1", field="budget.allocation")

@@ -268,6 +268,14 @@ class TestHistograms:
 
 
 class TestNumbers:
+    def test_that_users_reported_on_some_numbers_only_is_said_where_it_is_so(self) -> None:
+        some = "Each user reported on some of the numbers only"
+        page = numbers()
+        means = [{**row, "n_reports": page.n_users} for row in page.rows("means")]
+        everybody = replace(page, tables={**page.tables, "means": means})
+        assert some in str([*parts(page, Paragraph)])
+        assert some not in str([*parts(everybody, Paragraph)])
+
     def test_all_means_are_one_table_with_small_charts(self) -> None:
         page = numbers()
         table = next(t for t in parts(page, Table) if t.title == "Numbers: all means")
@@ -289,7 +297,7 @@ class TestNumbers:
         assert isinstance(drowned[1], Strip)
         assert not drowned[1].reliable
         assert "not reliable" in drowned[1].alternative
-        assert "Here these are 1 of 2." in " ".join(text(p.text) for p in parts(page, Paragraph))
+        assert "Not reliable here: 1 of 2." in " ".join(text(p.text) for p in parts(page, Paragraph))
 
     @pytest.mark.parametrize(("mean", "sound"), [(6.1, True), (5.9, False), (-3.0, False), (99.9, True)])
     def test_reliable_is_three_errors_above_the_lower_bound(self, mean: float, sound: bool) -> None:

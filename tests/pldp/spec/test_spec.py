@@ -180,7 +180,7 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     ({"budget": {}}, "budget.total", "required"),
     ({"budget": {"total": 1, "totl": 2}}, "budget.totl", "not permitted"),
     ({"budget": {"total": 1, "allocation": "best"}}, "budget.allocation", "'optimal' or 'equal'"),
-    ({"budget": {"total": 1, "allocation": {"sex": 1}}}, "", "budget.allocation must give a share to every"),
+    ({"budget": {"total": 1, "allocation": {"sex": 1}}}, "", "attribute and to no other; 'both' has none"),
     ({"budget": {"total": 1, "allocation": {"sex": 0.5, "job": 0.5, "both": 0.5}}}, "", "allocation must sum to 1"),
     ({"budget": {"total": 1, "allocation": {"sex": 0, "job": 0.5, "both": 0.5}}}, "budget.allocation", "than 0"),
     (_levels(choices={"high": 0, "low": 1}), "levels.choices.high", "greater than 0"),
@@ -246,7 +246,7 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     (_crosstab(of=["sex"]), "attributes.2.crosstab.of", "at least 2 items"),
     (_crosstab(of=["sex", "sex"]), "", "both.of must name different category or binned attributes"),
     (_crosstab(of=["sex", "age"]), "", "both.of must name different category or binned attributes"),
-    (_crosstab(of=["sex", "both"]), "", "both.of must name different category or binned attributes"),
+    (_crosstab(of=["sex", "both"]), "", "both.of must name different category or binned attributes; 'both' is none"),
     (_crosstab(assumed=[1]), "", "one frequency a value (4, got 1)"),
     (
         {"attributes": [{"name": f"a{i}", "values": [str(j) for j in range(101)]} for i in range(2)]
