@@ -37,11 +37,13 @@ def main(arguments: Sequence[str] = ()) -> bool:
         service.start()
         try:
             assert service.process is not None
-            cores = pin(service.process.pid)
-            before, began = _cpu(service.process.pid), time.perf_counter()
+            pid = service.process.pid
+            assert pid is not None
+            cores = pin(pid)
+            before, began = _cpu(pid), time.perf_counter()
             accepted = asyncio.run(send_all(service.port, bodies))
-            wall, cpu = time.perf_counter() - began, _cpu(service.process.pid) - before
-            memory = _memory(service.process.pid)
+            wall, cpu = time.perf_counter() - began, _cpu(pid) - before
+            memory = _memory(pid)
         finally:
             service.stop(signal.SIGTERM)
     measures = [

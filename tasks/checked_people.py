@@ -40,7 +40,8 @@ def check_people(people: People, findings: Checked) -> None:
     faults = [(people.placed(i, faults=True), why) for i in cells for why in (NO_MISSING, NO_OTHER)]
     reasons = [(unstated(column(f"cell_{i}"), column(f"raw_{i}")), why) for i in choices for why in (EMPTY, UNDECLARED)]
     # Without a declared missing value a cell that holds no number is a fault already.
-    numbers = [i for i in cells if isinstance(rule := people.read[i].rule, Bins | Codes) and rule.missing is not None]
+    rules = {i: people.read[i].rule for i in cells}
+    numbers = [i for i, rule in rules.items() if isinstance(rule, Bins | Codes) and rule.missing is not None]
     kinds = [(unstated(column(f"cell_{i}"), column(f"raw_{i}")), why) for i in numbers for why in (0, UNDECLARED)]
     conditions = [column(USER).isnotnull() & (placed == Constant(why)) for placed, why in (*faults, *reasons, *kinds)]
     with connect_memory() as database:
@@ -54,8 +55,8 @@ def check_people(people: People, findings: Checked) -> None:
     account(people.file, records, total, users, people.most_left_out, findings)
     if people.user is not None and different < compared:
         many = f"{'at least ' if slices > 1 else ''}{compared - different:,}"
-        rule = f"a user id stands in more than one row ({many} rows too many)"
-        findings.refuse(rule, file=people.file.name, column=people.user, remedy="Keep one row per user.")
+        twice = f"a user id stands in more than one row ({many} rows too many)"
+        findings.refuse(twice, file=people.file.name, column=people.user, remedy="Keep one row per user.")
     for at, i in enumerate(cells):
         _tell(people, i, counts[2 * at : 2 * at + 2], firsts[2 * at : 2 * at + 2], findings)
     remark_unstated([people.read[i].column for i in choices], counts[len(faults) :], people.unstated, findings)

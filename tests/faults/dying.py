@@ -41,7 +41,8 @@ def start(
 ) -> BaseProcess:
     """Run the command line, in a folder, with so many cells in a partition; what it says goes to a file, its errors too
     if no other is named for them."""
-    assert "PREFECT_API_URL" in os.environ, "processes have the environment of the first: use the fixture server"
+    known = "PREFECT_API_URL" in os.environ or arguments[0] == "collect"  # which asks no server
+    assert known, "processes have the environment of the first: use the fixture server"
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.faults.preloaded"])
     words = [str(word) for word in arguments]
@@ -63,7 +64,8 @@ def _command(
     from pldp.flows.cli import main
     from pldp.tasks import ingest
 
-    prefect.events.utilities.should_emit_events = lambda: False  # of every task, for a page that nobody looks at
+    events = prefect.events.utilities
+    events.should_emit_events = lambda: False  # type: ignore[attr-defined]  # of every task, for a page that nobody looks at
     ingest.PARTITION_CELLS = cells
     if point is not None:
         _arm(point)
