@@ -40,7 +40,9 @@ def check_people(people: People, findings: Checked) -> None:
     faults = [(people.placed(i, faults=True), why) for i in cells for why in (NO_MISSING, NO_OTHER)]
     reasons = [(unstated(column(f"cell_{i}"), column(f"raw_{i}")), why) for i in choices for why in (EMPTY, UNDECLARED)]
     # Without a declared missing value a cell that holds no number is a fault already.
-    numbers = [i for i in cells if isinstance(rule := people.read[i].rule, Bins | Codes) and rule.missing is not None]
+    numbers = [
+        i for i in cells if isinstance(single := people.read[i].rule, Bins | Codes) and single.missing is not None
+    ]
     kinds = [(unstated(_no_nan(f"cell_{i}"), column(f"raw_{i}")), why) for i in numbers for why in (0, UNDECLARED)]
     conditions = [column(USER).isnotnull() & (placed == Constant(why)) for placed, why in (*faults, *reasons, *kinds)]
     with connect_memory() as database:
