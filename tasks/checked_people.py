@@ -42,7 +42,7 @@ def check_people(people: People, findings: Checked) -> None:
     # Without a declared missing value a cell that holds no number is a fault already.
     rules = {i: people.read[i].rule for i in cells}
     numbers = [i for i, rule in rules.items() if isinstance(rule, Bins | Codes) and rule.missing is not None]
-    kinds = [(unstated(column(f"cell_{i}"), column(f"raw_{i}")), why) for i in numbers for why in (0, UNDECLARED)]
+    kinds = [(unstated(_no_nan(f"cell_{i}"), column(f"raw_{i}")), why) for i in numbers for why in (0, UNDECLARED)]
     conditions = [column(USER).isnotnull() & (placed == Constant(why)) for placed, why in (*faults, *reasons, *kinds)]
     with connect_memory() as database:
         rows = counted(people.file, lambda: _counts(people, database, (*cells, *choices), conditions, slices), findings)
@@ -59,10 +59,15 @@ def check_people(people: People, findings: Checked) -> None:
         findings.refuse(twice, file=people.file.name, column=people.user, remedy="Keep one row per user.")
     for at, i in enumerate(cells):
         _tell(people, i, counts[2 * at : 2 * at + 2], firsts[2 * at : 2 * at + 2], findings)
-    remark_unstated([people.read[i].column for i in choices], counts[len(faults) :], people.unstated, findings)
-    of_numbers = counts[len(faults) + len(reasons) :]
-    for i, held, texts in zip(numbers, of_numbers[::2], of_numbers[1::2], strict=True):
-        _tell_texts(people, i, held, texts, findings)
+    of_choices, of_numbers = counts[len(faults) :][: len(reasons)], counts[len(faults) + len(reasons) :]
+    remark_unstated([people.read[i].column for i in choices], of_choices, people.unstated, findings)
+    for i, n_numbers, n_texts in zip(numbers, of_numbers[::2], of_numbers[1::2], strict=True):
+        _tell_texts(people, i, n_numbers, n_texts, findings)
+
+
+def _no_nan(name: str) -> Expression:
+    """The text of a cell, null where it is how frames write a number that is missing."""
+    return Function("nullif", Function("lower", column(name)), Constant("nan"))
 
 
 def _counts(

@@ -269,9 +269,9 @@ def test_a_column_without_a_single_number_is_refused_and_some_texts_are_told(
         assert "people.csv, column income: 9 cells hold no number but other text, and no cell a number" in said
         assert "Write numbers as 1234.5" in said
         assert "8,5" not in done.out + done.err
-    source.write_text("id,income,level\n1,2.5,low\n2,,low\n3,n/a,low\n4,none,low\n")
+    source.write_text("id,income,level\n1,2.5,low\n2,,low\n3,n/a,low\n4,none,low\n5,NaN,low\n")
     done = pldp("check", spec)
     assert done.code == 0, done.err
     assert "column income: 2 cells hold no number but other text, and count as missing." in " ".join(done.out.split())
-    source.write_text("id,income,level\n1,,low\n2,,low\n")
+    source.write_text("id,income,level\n1,,low\n2,nan,low\n")
     assert pldp("check", spec).code == 0

@@ -177,11 +177,10 @@ class Spec(Model):
         self._check_columns()
         published = {attribute.name for attribute in self.published}
         if isinstance(self.budget.allocation, dict):
-            if wrong := set(self.budget.allocation) ^ published:
-                first = min(wrong)
-                state = "has none" if first in published else "is not published"
+            if wrong := min(set(self.budget.allocation) ^ published, default=""):
+                state = "has none" if wrong in published else "is not published"
                 raise BrokenRule(
-                    f"must give a share to every published attribute and to no other; {quoted(first)} {state}",
+                    f"must give a share to every published attribute and to no other; {quoted(wrong)} {state}",
                     field="budget.allocation",
                 )
             if not is_whole(self.budget.allocation.values()):
