@@ -252,6 +252,7 @@ from pldp.tasks.results import read_release
 
 home = Path(sys.argv[1])
 found = read_release(home, "people")
+print("begins", flush=True)
 for number in range(int(sys.argv[2])):
     _replace(Home(home), f"people-{number}", found.tables)
 """
@@ -260,7 +261,10 @@ for number in range(int(sys.argv[2])):
 def test_queries_during_many_publications(home: Path, pldp: Pldp) -> None:
     """The swap itself, many times: every answer is whole, and none is an error."""
     (first,) = json.loads(pldp("query", WHOLE, "--home", home, "--json").out)
-    publisher = subprocess.Popen([sys.executable, "-c", PUBLISHER, str(home), str(PUBLICATIONS)])
+    words = [sys.executable, "-c", PUBLISHER, str(home), str(PUBLICATIONS)]
+    publisher = subprocess.Popen(words, stdout=subprocess.PIPE)
+    assert publisher.stdout is not None
+    publisher.stdout.readline()  # it has imported what it needs
     counts = []
     while publisher.poll() is None:
         said = pldp("query", WHOLE, "--home", home, "--json")
@@ -268,6 +272,7 @@ def test_queries_during_many_publications(home: Path, pldp: Pldp) -> None:
         rows = json.loads(said.out)
         assert {shape(row) for row in rows} == {shape(first)}
         counts.append(len(rows))
+    publisher.stdout.close()
     assert publisher.returncode == 0
     assert counts == sorted(counts)
     assert len(set(counts)) > 2, "answers came from several files"

@@ -20,6 +20,7 @@ from pldp.tasks.run import Run
 from tests.flows.conftest import DATA, ROOT, Finished, Pldp
 from tests.flows.searcher import files_under
 from tests.people import digests, make_people, mode, partial_to_value, world
+from tests.slow import repeated
 
 pytestmark = pytest.mark.usefixtures("server")
 
@@ -175,7 +176,7 @@ def test_adult_errors_are_as_predicted(tmp_path: Path) -> None:
     A squared error of a normal cell has relative deviation √2. The mean over cells and repetitions has at most
     √(2/R), with all cells dependent, and its root half of that. Five attributes × three methods, Bonferroni.
     """
-    repeats = 4000
+    repeats = repeated(1000, 4000)
     done = evaluate(ROOT / "data" / "adult.yaml", tmp_path / "home", repeat=repeats, seed=1, source=ADULT)
     assert done.n_users == 32_561
     assert all(verdict.passed for verdict in done.verdicts)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from pldp.flows.sample import write_sample
+from tests.slow import repeated
 
 _START = """
 import sys
@@ -39,9 +40,9 @@ def test_two_commands_may_start_at_once_in_a_new_home(tmp_path: Path) -> None:
     cache, home, next_home = tmp_path / "cache", tmp_path / "home", tmp_path / "next"
     home.mkdir()
     next_home.mkdir()
-    starting = [start("-c", _START, str(home), XDG_CACHE_HOME=str(cache)) for _ in range(3)]
+    starting = [start("-c", _START, str(home), XDG_CACHE_HOME=str(cache)) for _ in range(repeated(2, 3))]
     said = [process.communicate(timeout=240)[1] for process in starting]
-    assert [process.returncode for process in starting] == [0, 0, 0], said
+    assert {process.returncode for process in starting} == {0}, said
     (kept,) = (cache / "pldp").iterdir()
     assert kept.stat().st_mode & 0o777 == 0o600
     rows = filled(kept)

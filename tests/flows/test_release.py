@@ -146,7 +146,7 @@ def test_a_killed_release_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             if sum(1 for _ in home.glob("reports/*/*/*/0*.parquet")) >= moment + len(committed):
                 process.kill()
                 break
-            time.sleep(0.001)
+            time.sleep(0.005)
         process.join(PATIENCE)
         assert process.exitcode == -signal.SIGKILL
         before, committed = committed, _committed(home)

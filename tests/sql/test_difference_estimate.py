@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
@@ -14,20 +13,12 @@ import pytest
 from pldp.channels.registry import PROTOCOLS
 from pldp.estimate.combine import estimate_levels
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
-from pldp.tasks.schema import prepare_tables
 from tests.pldp.groups import combine_difference
 from tests.pldp.world import SHARES, attribute_plan, z_bound, zipf
 from tests.sql.test_group_estimate import BUDGETS, SIZES, VALUES, estimates, publish
 
 Z = NormalDist().inv_cdf(0.975)
 PAIRS = (([6], [0]), ([1, 2, 5], [0, 6]), ([0, 1, 2], [3, 4, 5, 6]))
-
-
-@pytest.fixture
-def results() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as connection:
-        prepare_tables(connection)
-        yield connection
 
 
 def ask(results: duckdb.DuckDBPyConnection, *arguments: Any) -> dict[str, Any]:

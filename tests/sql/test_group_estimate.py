@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
@@ -18,20 +17,12 @@ from pldp.estimate.combine import combine_linear, estimate_levels, spread
 from pldp.estimate.simulate import draw_levels, draw_support, whole_counts
 from pldp.questions.histograms.combine import LevelEstimates
 from pldp.tasks.query import statement
-from pldp.tasks.schema import prepare_tables
 from tests.pldp.groups import combine_group, group_interval
 from tests.pldp.world import SHARES, attribute_plan, zipf
 
 VALUES = 7
 BUDGETS = {"tiny": Fraction(1, 100), "small": Fraction(1), "medium": Fraction(6), "large": Fraction(20)}
 SIZES = {"even": (3000, 3000, 3000), "skewed": (8000, 900, 100), "one": (0, 500, 0), "few": (1, 1, 0)}
-
-
-@pytest.fixture
-def results() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as connection:
-        prepare_tables(connection)
-        yield connection
 
 
 def estimates(

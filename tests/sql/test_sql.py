@@ -59,14 +59,6 @@ def test_no_statement_stands_in_python(path: Path) -> None:
     assert [text for text in found if "(?:" not in text] == []  # a pattern that recognises one is none
 
 
-@pytest.fixture
-def results() -> Iterator[duckdb.DuckDBPyConnection]:
-    """The published tables and views, empty."""
-    with duckdb.connect() as connection:
-        prepare_tables(connection)
-        yield connection
-
-
 def columns(results: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
     query = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index"
     return dict(results.execute(query, [table]).fetchall())
@@ -113,23 +105,30 @@ def fill(results: duckdb.DuckDBPyConnection) -> None:
                     insert(results, table, release_id=release_id, attribute=attribute)
 
 
-def test_latest_releases(results: duckdb.DuckDBPyConnection) -> None:
-    fill(results)
-    found = results.execute("SELECT name, release_id FROM latest_releases ORDER BY ALL").fetchall()
+@pytest.fixture(scope="module")
+def filled() -> Iterator[duckdb.DuckDBPyConnection]:
+    """To look at, not to change."""
+    with duckdb.connect() as connection:
+        prepare_tables(connection)
+        fill(connection)
+        yield connection
+
+
+def test_latest_releases(filled: duckdb.DuckDBPyConnection) -> None:
+    found = filled.execute("SELECT name, release_id FROM latest_releases ORDER BY ALL").fetchall()
     assert found == [("x", "x-new"), ("z", "z-only")], "the newest published one of each name; refused ones never"
-    view = [row[0] for row in results.execute("SELECT column_name FROM (DESCRIBE latest_releases)").fetchall()]
-    assert view == list(columns(results, "releases"))
+    view = [row[0] for row in filled.execute("SELECT column_name FROM (DESCRIBE latest_releases)").fetchall()]
+    assert view == list(columns(filled, "releases"))
 
 
 @pytest.mark.parametrize("table", TABLES[1:])
-def test_latest_views(table: str, results: duckdb.DuckDBPyConnection) -> None:
-    fill(results)
+def test_latest_views(table: str, filled: duckdb.DuckDBPyConnection) -> None:
     query = f"SELECT name, release_id, count(*) FROM latest_{table} GROUP BY ALL ORDER BY ALL"  # noqa: S608
-    found = results.execute(query).fetchall()
+    found = filled.execute(query).fetchall()
     rows = 1 if table == "validations" else 2
     assert found == [("x", "x-new", rows), ("z", "z-only", rows)]
-    view = [row[0] for row in results.execute(f"SELECT column_name FROM (DESCRIBE latest_{table})").fetchall()]  # noqa: S608
-    assert view == ["name", *columns(results, table)]
+    view = [row[0] for row in filled.execute(f"SELECT column_name FROM (DESCRIBE latest_{table})").fetchall()]  # noqa: S608
+    assert view == ["name", *columns(filled, table)]
 
 
 def test_releases_of_one_moment_have_one_latest(results: duckdb.DuckDBPyConnection) -> None:
@@ -138,33 +137,29 @@ def test_releases_of_one_moment_have_one_latest(results: duckdb.DuckDBPyConnecti
     assert results.execute("SELECT release_id FROM latest_releases").fetchall() == [("b",)]
 
 
-def test_the_previous_histogram_of_a_name(results: duckdb.DuckDBPyConnection) -> None:
-    fill(results)
-    found = results.execute(statement("40_combine_previous"), {"name": "x"}).fetchall()
+def test_the_previous_histogram_of_a_name(filled: duckdb.DuckDBPyConnection) -> None:
+    found = filled.execute(statement("40_combine_previous"), {"name": "x"}).fetchall()
     assert found == [("a", "x", 0.5), ("b", "x", 0.5)]
-    assert results.execute(statement("40_combine_previous"), {"name": "y"}).fetchall() == []
+    assert filled.execute(statement("40_combine_previous"), {"name": "y"}).fetchall() == []
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_showing_one_release(table: str, results: duckdb.DuckDBPyConnection) -> None:
-    fill(results)
-    expected = list(columns(results, table))
-    shown = results.execute(statement("80_show_rows", table=table), {"release_id": "x-old"})
+def test_showing_one_release(table: str, filled: duckdb.DuckDBPyConnection) -> None:
+    expected = list(columns(filled, table))
+    shown = filled.execute(statement("80_show_rows", table=table), {"release_id": "x-old"})
     assert [column[0] for column in shown.description] == expected
     assert len(shown.fetchall()) == (1 if table in {"releases", "validations"} else 2)
 
 
-def test_showing_all_releases_newest_first(results: duckdb.DuckDBPyConnection) -> None:
-    fill(results)
-    found = [row[0] for row in results.execute(statement("81_show_all")).fetchall()]
+def test_showing_all_releases_newest_first(filled: duckdb.DuckDBPyConnection) -> None:
+    found = [row[0] for row in filled.execute(statement("81_show_all")).fetchall()]
     assert found == ["y-refused", "x-refused", "x-new", "x-old", "z-only"]
 
 
-def test_whether_a_release_is_there(results: duckdb.DuckDBPyConnection) -> None:
-    fill(results)
+def test_whether_a_release_is_there(filled: duckdb.DuckDBPyConnection) -> None:
     present = statement("71_publish_present")
-    assert results.execute(present, {"release_id": "x-refused"}).fetchall() == [("refused",)]
-    assert results.execute(present, {"release_id": "nobody"}).fetchall() == []
+    assert filled.execute(present, {"release_id": "x-refused"}).fetchall() == [("refused",)]
+    assert filled.execute(present, {"release_id": "nobody"}).fetchall() == []
 
 
 def test_rows_are_added_by_name(results: duckdb.DuckDBPyConnection) -> None:

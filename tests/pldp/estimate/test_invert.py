@@ -173,7 +173,7 @@ def test_oc_plus_does_not_survive_what_gamma_allows(seed: int) -> None:
 def test_intervals_are_never_longer_than_those_of_sum(size: int, n: int, epsilon: int, seed: int) -> None:
     sizes, protocols = five_levels(size, epsilon, n)
     rng = np.random.default_rng(seed)
-    for gamma in repeated((1.05, 1.3, 10.0), (1.0, 1.05, 1.3, 2.0, 10.0)):
+    for gamma in repeated((1.05, 10.0), (1.0, 1.05, 1.3, 2.0, 10.0)):
         tables = [hypothesis_table(method, sizes, protocols, Cover(gamma)) for method in ("guarded", "sum")]
         for holders in (0, 1, n // 50, n // 4):
             levels, _ = one_cell(holders, sizes, protocols, 500, rng)
