@@ -414,10 +414,10 @@ const CHANNELS = {
         channels: one.channels.map((each) => parameters(MECHANISMS, each)),
       })),
     }),
-    fits({ classes }, { attributes, asked, important }) {
+    fits(channel, { attributes, asked, important }) {
       const known = asked.every((name) => attributes.some((one) => one.name === name));
       const stated = important === null || important.length === asked.length;
-      return known && stated && classes.every((one) => one.channels.length === asked.length);
+      return known && stated && dealsAll(channel) && channel.classes.every((one) => one.channels.length === asked.length);
     },
     /** As if every sampled number were the one that its class protects least, and units were dealt the worst way. */
     spend({ classes, sampled, units }) {
@@ -541,10 +541,52 @@ const ANSWERS = {
 
 /** Throws where a channel is made for other answers than the question's attributes allow: it would send the others as
  * they are, while its odds look harmless. */
+const insist = (holds, otherwise) => {
+  if (!holds) throw new Error(`the plan has ${otherwise}`);
+};
+
+/** By their names, which must be texts and different: of two of one name a person would see one and answer the other. */
+function byName(parts) {
+  const named = new Map(parts.map((one) => [one.name, one]));
+  insist(named.size === parts.length && parts.every((one) => typeof one.name === "string"), "names that are not different texts");
+  return named;
+}
+
+/** An error where answers to it have no code: values that are no texts or read alike, edges that do not rise, bounds that
+ * are not finite or not apart. */
+function requireAttribute({ values = [], edges = [], low = 0, high = 1 }) {
+  insist(Array.isArray(values) && values.every((one) => typeof one === "string") && new Set(values).size === values.length,
+    "values that cannot be told apart");
+  insist([...edges, low, high, high - low].every(Number.isFinite) && low < high, "bounds that are none");
+  insist(edges.every((edge, i) => i === 0 || edges[i - 1] < edge), "edges that do not rise");
+}
+
+/** Refused where one question hides a level and another says the choice of that name: who chooses one for all would send
+ * both. */
+function requireApart(questions) {
+  const hidden = new Map(questions.filter((one) => one.group !== null).flatMap((one) => [...one.choices.keys()].map((name) => [name, one.name])));
+  for (const { name, group, choices } of questions) {
+    const level = [...choices.keys()].sort().find((choice) => hidden.has(choice));
+    if (group !== null || choices.size < 2 || level === undefined) continue;
+    throw new Refused(`${name}: the choice ${level} would tell more than the plan states, for ${hidden.get(level)} hides it. Do not answer it`);
+  }
+}
+
+/** Whether there is one class for whatever units a number may be dealt: else what matters to somebody would show in that
+ * no report comes. */
+function dealsAll({ classes, units, weighted, sampled }) {
+  const stated = new Set(classes.map((one) => one.units));
+  if (classes.length === 1) return true;
+  if (stated.size !== classes.length) return false;
+  if (weighted && sampled > 1) {
+    for (let number = 0n; number <= units; number++) if (!stated.has(number)) return false;
+    return true;
+  }
+  for (let m = 1n; m <= sampled; m++) if (!stated.has(units / m) || !stated.has(units / m + (units % m ? 1n : 0n))) return false;
+  return sampled <= 1 || stated.has(0n);
+}
+
 function requireFitting(question) {
-  const insist = (holds, otherwise) => {
-    if (!holds) throw new Error(`the plan has ${otherwise}`);
-  };
   const { kind, attributes, levels } = question;
   const [kinds, channels] = ANSWERS[kind];
   const choices = [...question.choices.values()];
@@ -614,10 +656,12 @@ export async function parsePlan(body, fingerprint = "") {
     if (document.format !== FORMAT || document.version !== VERSION) {
       throw new Refused("the plan is of a kind or version that this client does not know. Update the client");
     }
-    const attributes = new Map(document.attributes.map((one) => [one.name, one]));
-    const questions = new Map(document.questions.map((one) => [one.name, readQuestion(one, attributes)]));
+    const attributes = byName(document.attributes);
+    document.attributes.forEach(requireAttribute);
+    const questions = byName(document.questions.map((one) => readQuestion(one, attributes)));
+    requireApart([...questions.values()]);
     const expires = new Date(document.expires);
-    if (!(expires > 0)) throw new Error("no date");
+    insist(expires.toISOString() === `${document.expires.slice(0, -1)}.000Z`, "a date in another form");
     const series = await sha256(utf8([fingerprint, document.name, document.period].join("\n")));
     return { sha256: await sha256(body), fingerprint, series, name: document.name, period: document.period, expires,
       attributes, questions, document };
@@ -628,9 +672,8 @@ export async function parsePlan(body, fingerprint = "") {
 }
 
 function readQuestion(part, attributes) {
-  const choices = new Map(
-    part.choices.map((one) => [one.name, { name: one.name, epsilon: one.epsilon, boxes: one.boxes,
-      channel: readChannel(one.channel, part) }]),
+  const choices = byName(
+    part.choices.map((one) => ({ name: one.name, epsilon: one.epsilon, boxes: one.boxes, channel: readChannel(one.channel, part) })),
   );
   const asked = part.attributes.map((name) => attributes.get(name));
   if (asked.some((one) => !one)) throw new Error("an attribute is missing");
@@ -873,7 +916,7 @@ export class Person {
   }
 
   async #draw(drawn) {
-    const reports = {};
+    const reports = Object.create(null);
     const levels = new Map();
     for (const { question, chosen, encoded } of drawn) {
       let told = [];

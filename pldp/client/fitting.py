@@ -8,12 +8,14 @@ more often than its ε allows breaks the promise by which people choose. Such pl
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
+from itertools import pairwise
 
 from pldp.client.channels import Channel, Hidden, Histogram, Numbers
 from pldp.client.holdings import Bits, OneValue, Sampled, Totals
 from pldp.client.protocols import Protocol, Subset
-from pldp.client.questions import Question, Refused
+from pldp.client.questions import Attribute, Question, Refused
 from pldp.client.spend import Unbounded, allowed
 
 TELLS_MORE = "reports would tell more than the ε that the plan states. Do not answer it"
@@ -24,6 +26,30 @@ _ANSWERS = {
     "totals": ({"total"}, (Totals,)),
 }
 """By kind of question: the kinds of attributes that it asks for, and the channels that take their codes."""
+
+
+def require_attribute(one: Attribute) -> None:
+    """ValueError where answers to it have no code: values that are no texts or read alike, edges that do not rise,
+    bounds that are not finite or not apart."""
+    texts = all(isinstance(value, str) for value in one.values)
+    _require(texts and len(set(one.values)) == len(one.values), "values that cannot be told apart")
+    edges = (*one.edges, one.low, one.high, one.high - one.low)
+    _require(all(map(math.isfinite, edges)) and one.low < one.high, "bounds that are none")
+    _require(all(low < high for low, high in pairwise(one.edges)), "edges that do not rise")
+
+
+def require_apart(questions: Iterable[Question]) -> None:
+    """Refused where one question hides a level and another says the choice of that name: who chooses one for all would
+    send both."""
+    asked = list(questions)
+    hidden = {name: one.name for one in asked if one.hidden for name in one.choices}
+    for one in asked:
+        if not one.hidden and len(one.choices) > 1 and (shared := hidden.keys() & one.choices.keys()):
+            level = min(shared)
+            raise Refused(
+                f"{one.name}: the choice {level} would tell more than the plan states, for {hidden[level]} hides it. "
+                "Do not answer it"
+            )
 
 
 def require_fitting(question: Question) -> None:
@@ -68,7 +94,7 @@ def _fits(channel: Channel, question: Question) -> bool:
             asked = len(question.asked)
             known = {one.name for one in question.attributes}.issuperset(question.asked)
             stated = question.important is None or len(question.important) == asked
-            return known and stated and all(len(one.mechanisms) == asked for one in channel.classes)
+            return known and stated and _deals(channel) and all(len(one.mechanisms) == asked for one in channel.classes)
         case Totals():
             return all(len(laws) == len(question.attributes) for laws in channel.laws)
     (attribute,) = question.attributes
@@ -88,6 +114,18 @@ def _covers(protocol: Protocol, n_values: int) -> bool:
     """Whether it is made for so many values; subsets of none or of all would tell the own value by themselves."""
     proper = not isinstance(protocol, Subset) or n_values == 1 or 0 < protocol.size < n_values
     return proper and protocol.domain_size == n_values
+
+
+def _deals(channel: Numbers) -> bool:
+    """Whether there is one class for whatever units a number may be dealt: else what matters to somebody would show in
+    that no report comes."""
+    units = {one.units for one in channel.classes}
+    if len(channel.classes) == 1 or len(units) < len(channel.classes):
+        return len(channel.classes) == 1
+    if channel.weighted and channel.sampled > 1:
+        return all(number in units for number in range(channel.units + 1))
+    dealt = {number for m in range(1, channel.sampled + 1) for number in (channel.units // m, -(-channel.units // m))}
+    return units.issuperset(dealt) and (channel.sampled == 1 or 0 in units)
 
 
 def _require(holds: bool, otherwise: str) -> None:

@@ -13,19 +13,20 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from pldp.client.ed25519 import verify
-from pldp.client.fitting import require_fitting, require_promise
+from pldp.client.fitting import require_apart, require_attribute, require_fitting, require_promise
 from pldp.client.questions import Attribute, Question, Refused, read_attribute, read_question
 from pldp.client.written import LONGEST
 
 VERSION = 1
 FORMAT = "pldp collection plan"
+_INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 _ENVELOPE = re.compile(rb"pldp-plan (\d{1,9}) ed25519 ([0-9a-f]{64}) ([0-9a-f]{128})\n")
 
 
@@ -79,17 +80,34 @@ def read_plan(envelope: bytes, fingerprint: str, now: datetime | None = None) ->
 def parse_plan(body: bytes, fingerprint: str = "") -> Plan:
     """The plan of these bytes, nobody's signature looked at: for those who have signed it themselves."""
     try:
-        document = json.loads(body)
+        document = json.loads(body.decode())
         if document["format"] != FORMAT or document["version"] != VERSION:
             raise Refused("the plan is of a kind or version that this client does not know. Update the client")
-        attributes = {one["name"]: read_attribute(one) for one in document["attributes"]}
-        questions = {one["name"]: read_question(one, attributes) for one in document["questions"]}
+        attributes = _by_name(read_attribute(one) for one in document["attributes"])
+        questions = _by_name(read_question(one, attributes) for one in document["questions"])
+        for attribute in attributes.values():
+            require_attribute(attribute)
         for question in questions.values():
             require_fitting(question)
             require_promise(question)
-        expires = datetime.strptime(document["expires"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        require_apart(questions.values())
+        expires = datetime.strptime(document["expires"], _INSTANT).replace(tzinfo=UTC)
         name, period = str(document["name"]), str(document["period"])
+        if expires.strftime(_INSTANT) != document["expires"]:
+            raise ValueError("a date in another form")
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError, RecursionError):
         raise Refused("the plan does not say what a client needs to draw by. Ask the operator for another") from None
     sha256 = hashlib.sha256(body).hexdigest()
     return Plan(sha256, fingerprint, name, period, expires, attributes, questions, document)
+
+
+_Named = TypeVar("_Named", Attribute, Question)
+
+
+def _by_name(parts: Iterable[_Named]) -> dict[str, _Named]:
+    """By their names, which must be different texts: of two of one name a person would see one and answer the other."""
+    listed = list(parts)
+    names = [one.name for one in listed]
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise ValueError("names that are not different texts")
+    return dict(zip(names, listed, strict=True))

@@ -174,8 +174,10 @@ def read_question(part: Mapping[str, Any], attributes: Mapping[str, Attribute]) 
     levels = None if hidden is None else _protocol(hidden["channel"])
     if levels is not None and not isinstance(levels, KRR):
         raise ValueError("the level is reported by k-RR")
-    choices = {}
+    choices: dict[str, Choice] = {}
     for one in part["choices"]:
+        if not isinstance(one["name"], str) or one["name"] in choices:
+            raise ValueError("choices are different texts")
         boxes = tuple(Box(box["path"], tuple((name, kind) for name, kind in box["columns"])) for box in one["boxes"])
         channel = read_channel(one["channel"], part, levels)
         choices[one["name"]] = Choice(one["name"], rational(one["epsilon"]), channel, boxes)

@@ -26,6 +26,7 @@ def collection_plan(
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"name: two {what} of a collection plan are called {twice!r}; rename one of them")
+    _require_apart(questions)
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -40,6 +41,22 @@ def collection_plan(
         "questions": questions,
     }
     return _written(content).encode()
+
+
+def _require_apart(questions: list[dict[str, Any]]) -> None:
+    """ValueError where a hidden level of one kind of question is a public choice of another: clients refuse such a
+    plan, for who chooses one level for all questions would send it beside the report that hides it."""
+    names = [
+        [{one["name"] for one in part["choices"]} for part in questions if hides == ("hidden" in part)]
+        for hides in (True, False)
+    ]
+    hidden, public = set[str]().union(*names[0]), (one for one in names[1] if len(one) > 1)
+    for shared in (hidden & one for one in public):
+        if shared:
+            raise ValueError(
+                f"levels.choices: {min(shared)!r} is hidden in one entry of questions and a public choice in another, "
+                "and who chooses it for all would tell it; give the choices of one of them other names"
+            )
 
 
 def _written(content: dict[str, Any]) -> str:
