@@ -155,7 +155,13 @@ def draw(lines: Sequence[dict[str, Any]], path: Path) -> None:
     def along(field: str) -> alt.X:
         return alt.X(f"{field}:Q", title="coverage of a 95 % interval", scale=scale)
 
-    y = alt.Y("class:N", title=None, sort=[kind for kind in kinds if any(kind == line["class"] for line in shown)])
+    # Names take as much room everywhere, so that one axis below a column is right for all of it.
+    y = alt.Y(
+        "class:N",
+        title=None,
+        sort=[kind for kind in kinds if any(kind == line["class"] for line in shown)],
+        axis=alt.Axis(minExtent=105),
+    )
     color = alt.Color(
         "what:N", title=None, scale=alt.Scale(range=["#1b6ca8", "#b5651d"]), legend=alt.Legend(orient="top")
     )
