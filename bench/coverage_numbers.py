@@ -92,13 +92,12 @@ MEANS_DRAWN, QUANTILES_DRAWN, BINNED_DRAWN = 300, 40, 1000
 
 def pieces() -> Iterator[tuple[str, Callable[[], list[dict[str, Any]]]]]:
     """A survey each."""
-    for call, settings, repeats in (
-        (_means, MEANS, MEANS_DRAWN),
-        (_quantiles, QUANTILES, QUANTILES_DRAWN),
-        (_binned, BINNED, BINNED_DRAWN),
-    ):
-        for setting in settings:
-            yield f"{call.__name__}, {', '.join(map(str, setting))}", partial(call, *setting, repeats)
+    for one in MEANS:
+        yield f"mean, {', '.join(map(str, one))}", partial(_means, *one, MEANS_DRAWN)
+    for one in QUANTILES:
+        yield f"quantile, {', '.join(map(str, one))}", partial(_quantiles, *one, QUANTILES_DRAWN)
+    for survey in BINNED:
+        yield f"binned, {', '.join(map(str, survey))}", partial(_binned, *survey, BINNED_DRAWN)
 
 
 def rows() -> list[dict[str, Any]]:
