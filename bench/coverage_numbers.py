@@ -7,7 +7,7 @@ through the release's own draw, count and estimate for `kind: number`; counts of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -92,14 +92,12 @@ MEANS_DRAWN, QUANTILES_DRAWN, BINNED_DRAWN = 300, 40, 1000
 
 def pieces() -> Iterator[tuple[str, Callable[[], list[dict[str, Any]]]]]:
     """A survey each."""
-    surveys: tuple[tuple[Callable[..., list[dict[str, Any]]], Sequence[tuple[Any, ...]], int], ...] = (
-        (_means, MEANS, MEANS_DRAWN),
-        (_quantiles, QUANTILES, QUANTILES_DRAWN),
-        (_binned, BINNED, BINNED_DRAWN),
-    )
-    for call, settings, repeats in surveys:
-        for setting in settings:
-            yield f"{call.__name__}, {', '.join(map(str, setting))}", partial(call, *setting, repeats)
+    for one in MEANS:
+        yield f"mean, {', '.join(map(str, one))}", partial(_means, *one, MEANS_DRAWN)
+    for one in QUANTILES:
+        yield f"quantile, {', '.join(map(str, one))}", partial(_quantiles, *one, QUANTILES_DRAWN)
+    for survey in BINNED:
+        yield f"binned, {', '.join(map(str, survey))}", partial(_binned, *survey, BINNED_DRAWN)
 
 
 def rows() -> list[dict[str, Any]]:
