@@ -91,7 +91,8 @@ class Service:
     def stop(self, sign: int = signal.SIGTERM) -> None:
         if self.process is not None:
             assert self.process.pid is not None
-            os.kill(self.process.pid, sign)
+            with suppress(ProcessLookupError):  # it may have been killed already
+                os.kill(self.process.pid, sign)
             self.process.join(30)
             assert self.process.exitcode is not None
             self.process = None
