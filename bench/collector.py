@@ -11,12 +11,18 @@ import argparse
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.common import Measure, publish
+
+if TYPE_CHECKING:
+    from tests.flows.test_collector import Launched
 
 MESSAGES = 20_000
 CONNECTIONS = 256
@@ -28,11 +34,15 @@ REQUIRED = 2000.0
 def main(arguments: Sequence[str] = ()) -> bool:
     from tests.flows.test_collector import Service
 
+    class Alone(Service):
+        def launch(self, *words: object) -> Launched:
+            return Started(self.folder, *words)
+
     parser = argparse.ArgumentParser(prog="python -m bench collector")
     parser.add_argument("--quiet", action="store_true", help="require the rate by the wall clock too")
     quiet = parser.parse_args(arguments).quiet
     with tempfile.TemporaryDirectory(prefix="pldp-bench-") as name:
-        service = Service(Path(name))
+        service = Alone(Path(name))
         bodies = [service.message() for _ in range(MESSAGES)]
         service.start()
         try:
@@ -55,6 +65,26 @@ def main(arguments: Sequence[str] = ()) -> bool:
         Measure("memory after", memory, " MB", 300.0, "≤"),
     ]
     return publish("collector", f"Collector: {MESSAGES:,} messages over {CONNECTIONS} connections", measures)
+
+
+class Started:
+    """A command of its own: its memory is what a collector takes."""
+
+    def __init__(self, folder: Path, *words: object) -> None:
+        command = [sys.executable, "-m", "pldp.flows.cli", *map(str, words)]
+        with (folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=log)
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    @property
+    def exitcode(self) -> int | None:
+        return self._process.poll()
+
+    def join(self, timeout: float | None = None) -> None:
+        self._process.wait(timeout)
 
 
 def pin(collector: int) -> set[int]:
