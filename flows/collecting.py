@@ -27,7 +27,7 @@ def signed_plan(path: Path, now: datetime | None = None) -> tuple[Plan, bytes]:
     except OSError as error:
         rule = f"cannot be read ({error.strerror})"
         raise SourceError(rule, Outcome.NOTHING_COLLECTED, file=printable(path)) from None
-    except (Refused, ValueError, IndexError) as error:
+    except (Refused, ValueError) as error:
         raise SourceError(
             f"is no signed plan that can be answered ({error})",
             Outcome.NOTHING_COLLECTED,
@@ -37,7 +37,10 @@ def signed_plan(path: Path, now: datetime | None = None) -> tuple[Plan, bytes]:
 
 
 def _own_fingerprint(envelope: bytes) -> str:
-    return hashlib.sha256(bytes.fromhex(envelope.split(b"\n", 1)[0].split(b" ")[3].decode())).hexdigest()
+    words = envelope.split(b"\n", 1)[0].split(b" ")
+    if len(words) < 4:
+        raise ValueError("its first line names no key and signature")
+    return hashlib.sha256(bytes.fromhex(words[3].decode())).hexdigest()
 
 
 def make_tokens(folder: Path, number: int) -> list[str]:

@@ -99,3 +99,14 @@ def test_a_key_that_others_may_read_or_that_is_none_signs_nothing(tmp_path: Path
     assert sign_plan(body, path).endswith(body)
     assert pldp("collect", "plan", spec, "--key", path, "--out", out).code == 0
     assert read_plan(out.read_bytes(), hashlib.sha256(public).hexdigest()).name == "people"
+
+
+@pytest.mark.parametrize("content", [b"name: people\n", b"", b"pldp plan v1 zz\n{}"])
+def test_a_file_that_nobody_signed_is_no_plan(tmp_path: Path, pldp: Pldp, content: bytes) -> None:
+    path = tmp_path / "people.yaml"
+    path.write_bytes(content)
+    said = pldp("collect", "serve", path, "--home", tmp_path / "inbox")
+    assert said.code == 2
+    assert "people.yaml: is no signed plan that can be answered" in said.err.replace("\n", " ")
+    assert "index" not in said.err
+    assert not (tmp_path / "inbox").exists()
