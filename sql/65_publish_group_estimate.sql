@@ -10,10 +10,19 @@ WITH wanted AS (
     SELECT DISTINCT unnest(wanted_values)::VARCHAR AS value
 ),
 chosen AS (
-    SELECT chosen_release(wanted_release) AS release_id
+    SELECT coalesce(
+        max(release_id) FILTER (release_id = wanted_release),
+        max(release_id) FILTER (name = wanted_release AND newest)
+    ) AS release_id
+    FROM (
+        SELECT releases.release_id, releases.name, latest_releases.release_id IS NOT NULL AS newest
+        FROM releases LEFT JOIN latest_releases USING (release_id)
+    )
 ),
 cells AS (
-    FROM level_cells(wanted_release, wanted_attribute)
+    SELECT level_estimates.*
+    FROM level_estimates JOIN chosen USING (release_id)
+    WHERE attribute = wanted_attribute
 ),
 unknown AS (
     SELECT coalesce(string_agg(coalesce(value, 'NULL'), ', ' ORDER BY value), '') AS names, count(*) AS n
@@ -30,10 +39,10 @@ declared AS (
 -- A misspelt value must not be left out of the sum in silence.
 problem AS (
     SELECT CASE
-        WHEN chosen.release_id IS NULL
+        WHEN found.release_id IS NULL
             THEN 'no release "' || coalesce(wanted_release, 'NULL') || '" in these results'
         WHEN n_cells = 0
-            THEN 'release ' || chosen.release_id || ' has no level estimates of an attribute "'
+            THEN 'release ' || found.release_id || ' has no level estimates of an attribute "'
                 || coalesce(wanted_attribute, 'NULL') || CASE
                     WHEN attributes IS NULL THEN '": it has none of any, because its levels are hidden or its kind is another'
                     ELSE '", only of ' || array_to_string(attributes[:40], ', ')
@@ -46,22 +55,24 @@ problem AS (
     END AS sentence
     -- Joined, not asked one by one: in a LATERAL join each has a row a group, which no single value can stand for.
     FROM
-        chosen,
+        (SELECT max(release_id) AS release_id FROM chosen) AS found,
         (SELECT count(*) AS n_cells FROM cells),
         (SELECT count(*) AS n_wanted FROM wanted),
         unknown, asked, declared
 ),
--- Results of earlier versions know only mechanisms whose noise is the same at every value and independent between them.
+-- What one report's noise is at values and between them; results of earlier versions know only mechanisms whose noise
+-- is the same at every value and independent between them.
+moments AS (
+    SELECT level, noise_own, noise_other, covariance_slope AS slope, covariance_base AS base
+    FROM budgets JOIN chosen USING (release_id)
+    WHERE attribute = wanted_attribute
+),
 sums AS (
     SELECT
         level,
         any_value(n_reports)::DOUBLE AS n,
         sum(frequency) AS frequency,
         any_value(n_reports) * avg(standard_error ** 2) AS alike,
-        coalesce(any_value(noise_own), alike) AS own,
-        coalesce(any_value(noise_other), alike) AS other,
-        coalesce(any_value(base), 0) AS apart,
-        coalesce(any_value(slope), 0) + apart AS tie,
         count(*) AS n_values
     FROM cells JOIN wanted USING (value)
     GROUP BY level
@@ -73,11 +84,14 @@ domain AS (
 groups AS (
     SELECT
         sums.*,
-        own + (n_values - 1) * (other - 2 * tie - (n_values - 2) * apart) AS member,
-        n_values * (other - (n_values - 1) * apart) AS stranger,
+        coalesce(noise_own, alike) AS own,
+        coalesce(noise_other, alike) AS other,
+        coalesce(slope, 0) + coalesce(base, 0) AS tie,
+        own + (n_values - 1) * (other - 2 * tie - (n_values - 2) * coalesce(base, 0)) AS member,
+        n_values * (other - (n_values - 1) * coalesce(base, 0)) AS stranger,
         n_declared,
         n_values / n_declared AS even
-    FROM sums, domain
+    FROM sums JOIN moments USING (level), domain
 ),
 -- Nobody is outside a group of all values. No noise at all may come out a little below zero.
 levels AS (

@@ -15,8 +15,6 @@ from pldp.tasks.query import identifier, statement, text
 from pldp.tasks.tables import completed
 
 _GROUPS = (
-    "63_publish_chosen_release",
-    "64_publish_level_cells",
     "65_publish_group_estimate",
     "66_publish_group_comment",
     "67_publish_difference_estimate",

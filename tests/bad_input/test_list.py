@@ -117,7 +117,11 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
     ),
     ("wrong types", budget([4]), ('budget.total must be a number or a fraction such as "1/3"',)),
     ("wrong types", budget(True), ("budget.total must be a number", "(got True)")),
-    ("wrong types", {"levels": {"column": 3}}, ("levels.column: input should be a valid string (got 3)",)),
+    (
+        "wrong types",
+        {"levels": {"column": 3}},
+        ("levels.column: input should be a valid string, or must be a mapping of keys to values (got 3)",),
+    ),
     ("wrong types", {"levels": {"column": "l", "choices": ["high"]}}, ("levels.choices must be a mapping",)),
     ("wrong types", {"expected": {"users": "many"}}, ("expected.users: ", "valid integer", "(got 'many')")),
     ("wrong types", {"expected": {"users": True}}, ("expected.users must be a whole number (got True)",)),

@@ -169,7 +169,7 @@ def test_an_error_in_a_worker_comes_back_without_the_row(
     running.arm(Trigger("fail", tmp_path / "note", home / "reports"))
     said = pldp("release", world(tmp_path), "--home", home, "--runner", running.address)
     assert said.code == 3
-    assert "Stage perturb failed (ValueError)" in said.err
+    assert "Stage perturb_together failed (ValueError)" in said.err
     assert "run the same command again to resume" in said.err
     assert MARK.decode() not in said.err + said.out
     assert find([MARK], files_under(home)) == []
