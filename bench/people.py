@@ -68,15 +68,20 @@ def wrong_messages(service: Service, answered: Sequence[Answers]) -> Iterator[by
     """A client whose thresholds are two thirds of the plan's, of totals one third, and who says nothing of it."""
     document = json.loads(json.dumps(service.plan.document))
     _distort(document["questions"])
-    for question in document["questions"]:  # no client would go along with what is stated
-        for part in (*question["choices"], question.get("hidden", {})):
-            part["epsilon"] = "1000"
+    _overstate(document["questions"])
     distorted = replace(parse_plan(json.dumps(document).encode()), sha256=service.plan.sha256)
     return python_messages(service, answered, distorted)
 
 
 _SHARES = dict.fromkeys(("redraw", "keep", "flip", "include", "keep_zero", "keep_one", "weight"), Fraction(2, 3))
 _SHARES |= dict.fromkeys(("digits", "tail"), Fraction(1, 3))  # moves no estimate: only the spread of reports shows it
+
+
+def _overstate(questions: Sequence[dict[str, Any]]) -> None:
+    """No client would go along with what is stated."""
+    for question in questions:
+        for part in (*question["choices"], question.get("hidden", {})):
+            part["epsilon"] = "1000"
 
 
 def _distort(part: Any) -> None:

@@ -93,11 +93,12 @@ class Trial:
 
 
 def _binomial_tail(observed: Floats, draws: Floats, chance: Floats) -> Floats:
-    """The smaller of Pr[X ≤ observed] and Pr[X ≥ observed]."""
+    """The smaller of Pr[X ≤ observed] and Pr[X ≥ observed]; 0 of what no number of draws gives."""
     inside, whole = np.clip(chance, 0.0, 1.0), draws.astype(np.int64)
-    below = np.where(observed >= draws, 1.0, bdtr(observed, whole, inside))
-    above = np.where(observed <= 0, 1.0, bdtrc(observed - 1, whole, inside))
-    return np.minimum(below, above)
+    within = np.clip(observed, 0, draws)
+    below = np.where(within >= draws, 1.0, bdtr(within, whole, inside))
+    above = np.where(within <= 0, 1.0, bdtrc(within - 1, whole, inside))
+    return np.where(within == observed, np.minimum(below, above), 0.0)
 
 
 def people_needed(variance: float, shift: float, largest: float, most: int = MOST) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bench.common import Measure
-from bench.people import _distort, apart, main, spreads
+from bench.people import _distort, _overstate, apart, main, spreads
 from bench.people_world import crowd, write_spec
 from pldp.client import Accepted, Memory, Person, check_message, parse_plan
 from pldp.tasks.reports import commit_reports
@@ -25,6 +25,7 @@ def test_everybody_answers_everything_and_a_wrong_client_is_taken_too(hidden: bo
     _, plan = signed(tmp_path, load_spec(write_spec(tmp_path, hidden=hidden, inbox=True)))
     document = json.loads(json.dumps(plan.document))
     _distort(document["questions"])
+    _overstate(document["questions"])
     distorted = replace(parse_plan(json.dumps(document).encode()), sha256=plan.sha256)
     for answers, choices, importance in crowd(40, 1).answers(plan, hidden=hidden):
         for client in (plan, distorted):

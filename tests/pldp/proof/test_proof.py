@@ -357,3 +357,10 @@ def test_the_proof_of_the_sample_takes_half_a_second_at_most() -> None:
         taken.append(time.process_time() - start)
         assert all(passes(gate) for gate in gates)
     assert min(taken) <= 0.5
+
+
+@pytest.mark.parametrize("observed", [201, 400, -1])
+def test_more_than_everybody_is_refused(observed: int) -> None:
+    """Reports that are counted twice: the binomial law has no tail there, and no verdict may come of that."""
+    assert Trial.of("twice", 1.0, 200, [(observed, 100.0, 50.0, 1.0, 5.0, 200)]).tail == 0.0
+    assert Trial.of("once", 1.0, 200, [(103, 100.0, 50.0, 1.0, 5.0, 200)]).tail > 0.5
