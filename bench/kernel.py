@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
-from bench.common import Measure, cpu_medians, publish
+from bench.common import Measure, cpu_medians, medians, publish
 from pldp.channels.protocol import Floats, PureProtocol, Values
 from pldp.channels.randomness import Keystream, Words
 from pldp.channels.registry import PROTOCOLS
@@ -22,6 +24,10 @@ SOURCE_CALLS = 4_000
 ROUNDS = 9
 REQUIRED = 6.0
 REQUIRED_SHARE = 45.0  # % of the source's speed that perturbing by BRR reaches
+REQUIRED_THREADS = 1.4
+"""Times as fast as one thread two are, on two cores, which share an interpreter."""
+BATCH, BATCHES = 200_000, 100
+"""Users of one level in a partition, and how many such a thread perturbs."""
 REQUIRED_SPEED = {("subset", 16): 40e6, ("subset", 100): 8e6}  # users per CPU-second, perturbed and counted
 
 
@@ -38,7 +44,7 @@ class CountedKeystream(Keystream):
 def main() -> bool:
     measures = []
     for size, users in DOMAINS.items():
-        measures += _measure(size, users) + _protocols(size, users)
+        measures += _measure(size, users) + _protocols(size, users) + _threads(size)
     note = (
         f"ε = 1, one process, users per CPU-second, {ROUNDS} interleaved rounds, medians. Plain NumPy: "
         "PCG64, random((n, k)) < q in chunks, own bit flipped, the fastest chunk of three. By the name of a protocol: "
@@ -90,6 +96,35 @@ def _protocols(size: int, users: int) -> list[Measure]:
         Measure(f"k = {size}: {name}, perturb and count", users / seconds, "/s", REQUIRED_SPEED.get((name, size)))
         for name, seconds in taken.items()
     ]
+
+
+def _threads(size: int) -> list[Measure]:
+    """Each protocol's perturbing by two threads against one, in time, not in CPU seconds."""
+    values = np.random.default_rng(42).integers(0, size, BATCH).astype(np.uint16)
+    measures = []
+    for name in ("subset", "krr", "brr"):
+        protocol = PROTOCOLS[name].for_budget(size, Fraction(1))
+        taken = medians({str(n): partial(_side_by_side, protocol, values, n) for n in (1, 2)}, ROUNDS)
+        required = REQUIRED_THREADS if name == "subset" else None
+        measures.append(
+            Measure(f"k = {size}: {name}, two threads against one", 2 * taken["1"] / taken["2"], "×", required)
+        )
+    return measures
+
+
+def _side_by_side(protocol: PureProtocol, values: Values, threads: int) -> float:
+    """Seconds in which so many threads perturb as many users each."""
+
+    def work() -> None:
+        stream = Keystream.secure()
+        for _ in range(BATCHES):
+            protocol.perturb(values, stream)
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work) for _ in range(threads)]:
+            done.result()
+    return time.perf_counter() - start
 
 
 def _chunks(values: Values, chunk: int) -> Iterator[Values]:

@@ -29,10 +29,12 @@ KEYS = (SORT_KEY, TWIN)
 REASONS = 3
 """Values of a column that is counted: 0 where there is nothing to tell."""
 
-BUCKETS, MANY_BUCKETS = 16, 64
-FEW_ROWS, BUCKET_ROWS = 1 << 20, 1 << 21
-"""More rows than few are dealt to so many buckets, and to more where these would hold more than few each. From many
-buckets on, which are as many open files, they are filled to the most that is sorted at a time."""
+FEW_ROWS, FEW_BUCKETS = 1 << 20, 64
+"""Up to so many rows a bucket is a partition, as long as these are not more open files than that."""
+BUCKETS, MANY_BUCKETS = 16, 256
+BUCKET_ROWS, FULL_ROWS = 5 << 17, 1 << 21
+"""More rows than few are dealt to so many buckets, and to more where these would hold more than so many rows each: what
+is sorted at a time is held in memory. From many buckets on they are filled further."""
 
 Records = NDArray[Any]
 """Rows of a piece: the key, then the vault's columns."""
@@ -57,9 +59,9 @@ class Layout:
     def of(cls, partitions: int, rows: int, phases: int = 1) -> Layout:
         """At least so many partitions for so many rows, a multiple of the phases."""
         if rows <= FEW_ROWS:
-            buckets = min(partitions, MANY_BUCKETS)
+            buckets = min(partitions, FEW_BUCKETS)
         else:
-            buckets = max(BUCKETS, min(-(-rows // FEW_ROWS), MANY_BUCKETS), -(-rows // BUCKET_ROWS))
+            buckets = max(BUCKETS, min(-(-rows // BUCKET_ROWS), MANY_BUCKETS), -(-rows // FULL_ROWS))
         return cls(buckets, 1).holding(partitions, phases)
 
     def holding(self, partitions: int, phases: int = 1) -> Layout:

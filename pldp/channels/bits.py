@@ -13,7 +13,7 @@ from pldp.channels.protocol import Bits, Counts, PureProtocol, Reports, Values
 from pldp.channels.randomness import Keystream, bernoulli_bits
 from pldp.channels.scratch import scratch
 
-_BLOCK_ROWS = 1 << 14  # users whose own bits are set at a time, so that they stay in the cache
+_BLOCK_ROWS = 1 << 17  # users whose own bits are set at a time; see scratch
 _STRIPE_BYTES = 1 << 10  # so that all stripes stay in the cache
 _FOLDS = (  # field width, stripes whose fields add up without carry in twice the width, mask of every other field
     (np.uint64(1), 3, np.uint64(0x5555_5555_5555_5555)),

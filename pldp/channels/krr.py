@@ -16,7 +16,7 @@ from pldp.channels.randomness import Keystream, uniform_below
 from pldp.channels.scratch import scratch
 
 _BYTE = 256
-_BLOCK_ROWS = 1 << 15  # values put in at a time, so that they stay in the cache
+_BLOCK_ROWS = 1 << 18  # values put in at a time; see scratch
 _COUNTED_ROWS = 1 << 17  # an even number: reports of one byte are counted in pairs
 _FEW = 8  # values that are faster compared one by one
 

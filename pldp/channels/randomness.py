@@ -19,12 +19,12 @@ from pldp.channels.scratch import scratch
 Words = NDArray[np.uint64]
 
 _KEY_BYTES = 16
-_BUFFER_BYTES = 1 << 20  # fits the second-level cache; smaller ones pay more per call
+_BUFFER_BYTES = 1 << 23  # fits the last-level cache; see scratch
 _BLOCK_BYTES = 16
 _DIGITS = 8  # decided at a time
 _CHUNK_WORDS = _BUFFER_BYTES // 8 // _DIGITS
 _TIED_CHUNKS = 64
-_CHUNK_INTEGERS = 1 << 15  # so that their products stay in the cache
+_CHUNK_INTEGERS = 1 << 18  # so that their products stay in the cache
 _FEW = 1 << 12  # of 2^16 words
 _ZEROS = memoryview(bytes(_BUFFER_BYTES))
 _NONE = np.empty(0, dtype=np.intp)

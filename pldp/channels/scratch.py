@@ -2,6 +2,11 @@
 
 The system hands out fresh memory in pages, and a page that is touched for the first time costs more than all that a
 kernel then does to the numbers in it. So arrays that do not outlive a call are kept for the next one.
+
+How much a kernel takes at a time follows from two things. What it works on should fit the last-level cache. And one
+call of NumPy should take a tenth of a millisecond or more: between calls a thread needs the interpreter's lock, and to
+be woken when it is free takes as long as a call on a second-level cache's worth of numbers. With steps an eighth as
+long two threads were no faster than one.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ Masks = NDArray[np.uint16]
 LEAF = 16
 """Positions that one table covers: 128 KiB, which stay in the cache."""
 _BITS = 32  # of the words that indices are made from
-_CHUNK = 1 << 15  # sets drawn by one call: few enough that numbers and tables stay in the cache
-_BLOCK_MASKS = 1 << 17
-_FEWEST_ROWS = 1 << 12
+_CHUNK = 1 << 18  # sets drawn by one call: few enough that numbers and tables stay in the last cache
+_BLOCK_MASKS = 1 << 20
+_FEWEST_ROWS = 1 << 15
 _LOW = np.uint64((1 << _BITS) - 1)
 _MOST = np.uint32(comb(LEAF, LEAF // 2))
 _RANK_BITS = np.uint64(int(_MOST).bit_length())

@@ -130,18 +130,20 @@ def test_layouts_have_room_for_all_and_few_files_at_once() -> None:
     assert Layout.of(64, 10) == Layout(64, 1)
     assert Layout.of(65, 10) == Layout(64, 2)
     assert Layout.of(2, 10_000_000) == Layout(16, 1), "a bucket's rows are held while they are sorted"
-    assert Layout.of(2, 30_000_000) == Layout(29, 1)
-    assert Layout.of(112, 100_000_000) == Layout(64, 2)
-    for rows in (1 << 20, (1 << 20) + 1, 10_000_000, 67_000_000, 100_000_000, 200_000_000, 10**9):
+    assert Layout.of(2, 30_000_000) == Layout(46, 1)
+    assert Layout.of(112, 100_000_000) == Layout(153, 1)
+    for rows in ((1 << 20) + 1, 10_000_000, 67_000_000, 100_000_000, 160_000_000):
         assert rows / Layout.of(1, rows).buckets <= pldp.tasks.pieces.BUCKET_ROWS
+    for rows in (200_000_000, 10**9):
+        assert rows / Layout.of(1, rows).buckets <= pldp.tasks.pieces.FULL_ROWS
     many = Layout.of(4470, 10**9)
     assert many.partitions >= 4470
-    assert 10**9 / many.buckets <= pldp.tasks.pieces.BUCKET_ROWS, "memory does not grow with the rows"
+    assert 10**9 / many.buckets <= pldp.tasks.pieces.FULL_ROWS, "memory does not grow with the rows"
 
 
 def test_a_source_of_many_pieces_with_rows_without_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pldp.tasks.ingest, "PARTITION_CELLS", 50)
-    monkeypatch.setattr(pldp.tasks.pieces, "MANY_BUCKETS", 3)
+    monkeypatch.setattr(pldp.tasks.pieces, "FEW_BUCKETS", 3)
     ids = [None if i % 10 == 0 else f"u{i}" for i in range(1000)]
     frame = pl.DataFrame({"id": ids, "job": ["x", "y"] * 500, "level": ["low"] * 1000})
     spec = world(
