@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pldp.channels import bits as bits_of
+from pldp.channels import krr, sets
 from pldp.channels.bits import coins
 from pldp.channels.exact import SCALE, exp_below, float_above, log_above
 from pldp.channels.krr import KRR
@@ -24,6 +26,8 @@ from tests.pldp.channels.laws import ENUMERABLE, channel
 from tests.pldp.world import BUDGETS
 
 EVERY = tuple(PROTOCOLS.values())
+STEPS = ((bits_of, "_BLOCK_ROWS", 16), (krr, "_BLOCK_ROWS", 16), (sets, "_CHUNK", 16), (sets, "_FEWEST_ROWS", 16))
+"""How many users kernels take at a time."""
 EDGES = (1, 2, 3, 8, 9, 64, 65, 255, 256, 257, 10_000)
 EXTREMES = ("1e-6", "1", "60", "1000")
 KINDS = st.sampled_from(EVERY)
@@ -171,6 +175,27 @@ def test_every_domain_and_budget_works(kind: type[PureProtocol], size: int, epsi
     if float(Fraction(epsilon)) >= 60 and protocol.p > 0.9:
         # Nobody is perturbed once in e^60 / k cases, and the own value is always supported.
         assert members[np.arange(n), values].all()
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("size", [2, 9, 20, 64, 65, 300])
+def test_steps_of_perturbing_join_without_a_seam(
+    kind: type[PureProtocol], size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A kernel takes more users at a time than tests draw: with steps of a few, everybody still is drawn, once, as told.
+    for module, name, steps in STEPS:
+        monkeypatch.setattr(module, name, steps)
+    monkeypatch.setattr(bits_of, "_starts", bits_of._starts.__wrapped__)  # what is kept of steps as they were
+    protocol = kind.for_budget(size, Fraction(60))
+    for n in (1, 15, 16, 17, 160, 1000):
+        values = _values(protocol, n)
+        reports = protocol.perturb(values, Keystream.seeded(size, n))
+        assert protocol.invalid(reports).size == 0
+        own = protocol.members(reports)[np.arange(n), values]
+        if protocol.p > 0.9:
+            assert own.all(), "somebody was not drawn"
+        elif n == 1000:
+            assert abs(own.mean() - protocol.p) < 0.1
 
 
 @pytest.mark.parametrize("kind", EVERY)
