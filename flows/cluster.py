@@ -34,6 +34,8 @@ _QUIET = {
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 65536,
     "distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": 1,  # which it reads when it is imported
+    # Loaded while a process starts, not when work is there.
+    "distributed.worker.preload": ["pldp.tasks.shares", "pldp.tasks.perturb", "pldp.tasks.count"],
     # What nobody looks at: it took 4 % of a core in the command and 3 % in each worker, who need them for work.
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "500ms",
@@ -74,6 +76,7 @@ class Cluster:
             return self._client
 
     def close(self) -> None:
+        """End it, or wait until it has ended."""
         with self._lock:
             self.ended = True
             self._open.close()

@@ -61,7 +61,8 @@ def running_on(runner: Runner, run: Run) -> Iterator[None]:
             with sharing(_hand_over):
                 yield
         finally:
-            cluster.close()
+            # Its end takes a while, in which the command goes on; `starting` waits for it.
+            threading.Thread(target=cluster.close, name="pldp-closing").start()
 
 
 @contextmanager
@@ -78,8 +79,7 @@ def starting(runner: Runner, run: Run) -> Iterator[None]:
             yield
     finally:
         _current.reset(token)
-        if not cluster.ended:
-            cluster.close()
+        cluster.close()
 
 
 @stage()
