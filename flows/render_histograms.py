@@ -29,6 +29,13 @@ def _histogram(attribute: str, rows: pl.DataFrame) -> Table:
     table.add_column("")
     top = rows.sort("frequency", descending=True).head(SHOWN_VALUES)
     largest = max(float(top["frequency"][0]), 1e-12)
+    beside = top.filter(~pl.col("frequency").is_between("ci_low", "ci_high")).height
+    if beside:
+        table.caption = (
+            f"{post} moved {beside} of these out of their intervals, which are those of the shares before it "
+            "(unbiased_frequency)"
+        )
+        table.caption_justify = "left"
     for row in top.iter_rows(named=True):
         interval = f"{row['ci_low']:.2%} – {row['ci_high']:.2%}"
         faint = "" if row["reliable"] else "dim"

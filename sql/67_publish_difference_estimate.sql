@@ -118,7 +118,8 @@ raw AS (
 weighted AS (
     SELECT * REPLACE (weight / sum(weight) OVER () AS weight) FROM raw
 ),
--- Where people's choices may depend on values, holders are taken to be where they are noisiest.
+-- Where people's choices may depend on values, a test takes holders to be where they are noisiest; the error that stands
+-- beside the estimate takes them to be everywhere, as that of a group and of a value do.
 combined AS (
     SELECT
         sum(weight * difference) AS difference,
@@ -127,10 +128,10 @@ combined AS (
             ELSE greatest(least(sum(weight * together), 1), abs(inside), any_value(edge))
         END AS total,
         sum(weight ** 2 / n * neither) AS c,
-        CASE WHEN any_value(dependent) THEN c + max(first - neither) / any_value(users)
-            ELSE sum(weight ** 2 / n * first) END AS a,
-        CASE WHEN any_value(dependent) THEN c + max(second - neither) / any_value(users)
-            ELSE sum(weight ** 2 / n * second) END AS b,
+        sum(weight ** 2 / n * first) AS first_drawn,
+        sum(weight ** 2 / n * second) AS second_drawn,
+        CASE WHEN any_value(dependent) THEN c + max(first - neither) / any_value(users) ELSE first_drawn END AS a,
+        CASE WHEN any_value(dependent) THEN c + max(second - neither) / any_value(users) ELSE second_drawn END AS b,
         any_value(users) / greatest(any_value(users) - 1, 1) * (
             sum((weight - n / users) ** 2 / n) + CASE WHEN population THEN 1 / any_value(users) ELSE 0 END
         ) AS uneven,
@@ -145,7 +146,8 @@ combined AS (
 tests AS (
     SELECT
         *,
-        (total + inside) / 2 * a + (total - inside) / 2 * b + (1 - total) * c + (total - inside ** 2) * uneven AS variance,
+        (total + inside) / 2 * first_drawn + (total - inside) / 2 * second_drawn + (1 - total) * c
+            + (total - inside ** 2) * uneven AS variance,
         total * (a + b) / 2 + (1 - total) * c + total * uneven AS base,
         greatest(least(difference, 1 + z * sqrt(a)), -1 - z * sqrt(b)) AS possible,
         1 + z ** 2 * uneven AS bent

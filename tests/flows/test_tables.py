@@ -56,6 +56,27 @@ def shares(**columns: Any) -> pl.DataFrame:
     return pl.DataFrame({"attribute": [LONG, LONG, LONG], **columns})
 
 
+def test_shares_that_were_moved_out_of_their_intervals_are_told() -> None:
+    rows = pl.DataFrame(
+        {
+            "attribute": ["meal"] * 2,
+            "value": ["soup", "salad"],
+            "frequency": [0.999, 0.0003],
+            "standard_error": [0.002] * 2,
+            "ci_low": [0.99, 0.0007],
+            "ci_high": [1.0, 0.0133],
+            "method": ["guarded"] * 2,
+            "postprocess": ["norm-sub"] * 2,
+            "n_reports": [100] * 2,
+            "reliable": [True] * 2,
+        }
+    )
+    (moved,) = histogram_tables(rows)
+    assert str(moved.caption).startswith("norm-sub moved 1 of these out of their intervals")
+    (inside,) = histogram_tables(rows.with_columns(frequency=pl.col("ci_low")))
+    assert inside.caption is None
+
+
 def published() -> list[Table]:
     estimates = {"standard_error": [0.0043, 0.0065, 0.001], "ci_low": [0.31, 0.2, 0.0], "ci_high": [0.33, 0.22, 0.001]}
     histograms = shares(

@@ -89,10 +89,10 @@ def combine_difference(
     weights = linear_weights(method, levels.n, noise(away, both), between)
     away, both = shares(weights)
     inside = np.clip(away, -1, 1)
+    variance = linear_variance(weights, levels.n, noise(inside, both), (both - inside**2) * finite)
     if dependent:
         most = [max(getattr(one, part) - one.neither for one in noises) for part in ("first", "second")]
         noises = tuple(ContrastNoise(one.neither + most[0], one.neither + most[1], one.neither) for one in noises)
-    variance = linear_variance(weights, levels.n, noise(inside, both), (both - inside**2) * finite)
     ends = contrast_interval(away, both, weights, levels.n, noises, z)
     return Combined(away[..., 0], np.sqrt(variance[..., 0]), weights[..., 0]), ends
 

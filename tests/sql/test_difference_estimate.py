@@ -59,10 +59,16 @@ def test_every_mechanism_has_its_covariance_and_turning_it_round_turns_the_sign(
         expected, ends = combine_difference("sum", found.levels, first, second, Z, dependent=True)
         row = ask(results, "r-1", "of7", names(first), names(second))
         assert row["difference"] == pytest.approx(float(expected.frequency), rel=1e-11, abs=1e-11)
+        assert row["standard_error"] == pytest.approx(float(expected.standard_error), rel=1e-9)
         assert (row["ci_low"], row["ci_high"]) == pytest.approx((ends.low[0], ends.high[0]), rel=1e-6, abs=1e-9)
         back = ask(results, "r-1", "of7", names(second), names(first))
         turned = (-back["difference"], back["standard_error"], -back["ci_high"], -back["ci_low"])
         assert turned == pytest.approx(tuple(row.values())[:4], rel=1e-9, abs=1e-12)
+    rest = "SELECT standard_error FROM group_estimate('r-1', 'of7', ?)"
+    (alone,) = results.execute(rest, [names([0, 1])]).fetchone() or ()
+    against = ask(results, "r-1", "of7", names([0, 1]), names([*range(2, VALUES)]))["standard_error"]
+    if name in ("krr", "subset"):  # every report supports equally many values
+        assert against == pytest.approx(2 * alone, rel=1e-9), "a group against all others is told as well as the group"
 
 
 @pytest.mark.parametrize("budget", [Fraction(2), Fraction(12)], ids=str)
