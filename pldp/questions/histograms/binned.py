@@ -48,8 +48,8 @@ def binned_distribution(
             histogram.covariance,
             attribute.probabilities,
             n_reports,
-            recipe.confidence,
-            recipe.population,
+            recipe,
+            1 / (n_reports * min(protocol.gap for protocol in attribute.protocols)),
         )
         shown = tuple(_anywhere(quantile, edges) for quantile in evenly)
     return Distribution(
@@ -92,13 +92,14 @@ def _with_errors(
     covariance: Floats,
     probabilities: Sequence[float],
     n_users: int,
-    confidence: float,
-    population: bool,
+    recipe: Recipe,
+    step: float,
 ) -> tuple[Quantile, ...]:
-    """Quantiles of these users, or of the population behind them; no standard error is quite zero."""
-    if population:
+    """Quantiles of these users, or of the population behind them; no standard error is quite zero. Nobody's report
+    moves a share by more than `step`."""
+    if recipe.population:
         covariance = covariance + (np.diag(share) - np.outer(share, share)) / n_users
-    points = quantiles(edges, share, covariance, probabilities, confidence)
+    points = quantiles(edges, share, covariance, probabilities, recipe.confidence, step)
     floor = _LEAST * float(edges[-1] - edges[0])
     return tuple(replace(q, standard_error=max(q.standard_error, floor)) for q in points)
 

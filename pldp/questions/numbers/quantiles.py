@@ -43,13 +43,19 @@ def to_bins(values: ArrayLike, edges: Sequence[float], missing: float | None = N
 
 
 def quantiles(
-    edges: ArrayLike, frequency: Floats, covariance: Floats, probabilities: Sequence[float], confidence: float = 0.95
+    edges: ArrayLike,
+    frequency: Floats,
+    covariance: Floats,
+    probabilities: Sequence[float],
+    confidence: float = 0.95,
+    step: float = 0.0,
 ) -> tuple[Quantile, ...]:
     """Where the distribution function F̂ reaches each probability, with a Woodruff interval.
 
     F̂(q) is a weighted sum of bins, so its standard error follows from the covariance. The interval holds every q with
-    |F̂(q) − p| ≤ z · se(q): it needs no estimate of the density, stays right where that is nearly zero, and is wide
-    there. The standard error is its half-width over z. F̂ is made to rise (running maximum) for the quantile only.
+    |F̂(q) − p| ≤ z · se(q) + step: it needs no estimate of the density, stays right where that is nearly zero, and is
+    wide there. `step` is what one report moves, where so few are flipped that no normal law counts them. The standard
+    error is the interval's half-width over z. F̂ is made to rise (running maximum) for the quantile only.
     """
     ends = np.asarray(edges, dtype=np.float64)
     z = float(norm.ppf(0.5 + confidence / 2))
@@ -64,7 +70,7 @@ def quantiles(
         if not 0 < p < 1:
             raise ValueError(f"a probability must lie between 0 and 1 (got {p})")
         point = _crossing(grid, rising, p)
-        low, high = _outermost(grid, below + z * error, below - z * error, p)
+        low, high = _outermost(grid, below + z * error + step, below - z * error - step, p)
         points.append(Quantile(float(p), point, (high - low) / (2 * z), min(low, point), max(high, point)))
     return tuple(points)
 
