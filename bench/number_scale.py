@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from bench.common import Measure, publish
-from bench.scale import MEMORY_RATIO, TIME_RATIO, USERS, release
+from bench.scale import MEMORY, TIME_RATIO, USERS, release
 from bench.source import CHUNK, LEVELS
 
 ATTRIBUTES = 32
@@ -29,12 +29,12 @@ def main() -> bool:
         measures += [
             Measure(case + "time", cost.seconds, " s"),
             Measure(case + "memory of the idle process", cost.idle, "B"),
-            Measure(case + "peak memory above idle", cost.above_idle, "B"),
+            Measure(case + "peak memory above idle", cost.above_idle, "B", MEMORY, "≤"),
             Measure(case + "reports on disk, per user", cost.reports / users, " B"),
         ]
     measures += [
         Measure("time, 10 M / 1 M", large.seconds / small.seconds, "×", TIME_RATIO, "≤"),
-        Measure("peak memory above idle, 10 M / 1 M", large.above_idle / small.above_idle, "×", MEMORY_RATIO, "≤"),
+        Measure("peak memory above idle, 10 M / 1 M", large.above_idle / small.above_idle, "×"),
     ]
     note = (
         f"{ATTRIBUTES} numbers, three levels, τ = 1.25 with importance by columns, one with quantiles; else as `scale`."

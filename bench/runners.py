@@ -58,8 +58,8 @@ def main(arguments: Sequence[str] = ()) -> bool:
         Measure("two workers: time in which no stage ran", two.idle_seconds, " s", ORCHESTRATION, "≤"),
     ]
     note = (
-        f"{chosen.users:,} users, five attributes, 75 values. Workers have one thread each and share ingest. The "
-        f"fastest of {chosen.turns} runs each, which took turns."
+        f"{chosen.users:,} users, five attributes, 75 values. Workers have one thread and one core each, and share "
+        f"ingest. The fastest of {chosen.turns} runs each, which took turns."
     )
     return publish("runners", "Threads and Dask", measures, note)
 

@@ -23,6 +23,7 @@ USERS = (1_000_000, 10_000_000)
 MANY = 100_000_000
 TIME_RATIO = 11.0
 MEMORY_RATIO = 1.2
+"""The most that ten times the users may take, from so many on as fill what is held at a time."""
 SECONDS = {100_000_000: 140.0}
 """The most that a release may take after start-up."""
 BEYOND = {10_000_000: 8.0}
@@ -118,7 +119,13 @@ def main(arguments: Sequence[str] = ()) -> bool:
         measures += [
             Measure("time" + case, b.seconds / a.seconds, "×", TIME_RATIO * scale, "≤"),
             Measure("CPU time" + case, b.cpu / a.cpu, "×"),
-            Measure("peak memory above idle" + case, b.above_idle / a.above_idle, "×", MEMORY_RATIO, "≤"),
+            Measure(
+                "peak memory above idle" + case,
+                b.above_idle / a.above_idle,
+                "×",
+                MEMORY_RATIO if small > min(USERS) else None,
+                "≤",
+            ),
         ]
     note = (
         f"{len(SIZES)} attributes, {CELLS} values. A fresh process each, which first releases {WARM_UP_USERS:,} users: "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import os
 import sys
 import threading
 import time
@@ -23,7 +24,7 @@ import psutil
 from bench.stages import Stages
 
 INTERVAL = 0.05
-LISTING = 20
+LISTING = 5
 """Samples between two looks for new workers, which read the whole table of processes."""
 Ran = defaultdict[str, list[tuple[float, float]]]
 """When a stage's function began and ended, by its name."""
@@ -54,6 +55,8 @@ class Watch:
             self.peak = max(self.peak, self.me.memory_info().rss)
             if sample % LISTING == 0:
                 self.known = [child for child in self.me.children(recursive=True) if _is_worker(child)]
+                for number, worker in enumerate(self.known):
+                    _keep_to_a_core(worker, number)
             self.worker_seconds()
 
     def worker_seconds(self) -> float:
@@ -76,6 +79,14 @@ def _is_worker(process: psutil.Process) -> bool:
         return any("spawn_main" in word for word in process.cmdline())
     except psutil.Error:
         return False
+
+
+def _keep_to_a_core(worker: psutil.Process, number: int) -> None:
+    """A worker has one core, as where every core has one: else one alone would write its files on another core."""
+    core = sorted(os.sched_getaffinity(0))[number % len(os.sched_getaffinity(0))]
+    with suppress(OSError):  # it, or a thread of it, has just ended
+        for thread in Path(f"/proc/{worker.pid}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), {core})
 
 
 def main() -> None:

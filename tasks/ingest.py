@@ -162,7 +162,8 @@ def _fill(run: Run, file: SpecFile) -> Ingested:
     n_rows, phases = sum(records.values()), run.plan.phases
     # A table of people has as many users as rows; otherwise they are counted when their rows are dealt.
     alone = len(files) == 1 and isinstance(tables[0], People)
-    layout = Layout.of(n_partitions(n_rows, run.plan, runner) if alone else 1, n_rows, phases)
+    columns = max(len(one.columns) for one in files)
+    layout = Layout.of(n_partitions(n_rows, run.plan, runner) if alone else 1, n_rows, phases, columns)
     read = by_table(shares, spread("ingest", [(deal_share, run, file, share, layout, not alone) for share in shares]))
     dealt = {name: share.dealt for name, share in read.items()}
     with connect(run.vault) as vault:

@@ -36,6 +36,11 @@ BUCKET_ROWS, FULL_ROWS = 5 << 17, 1 << 21
 """More rows than few are dealt to so many buckets, and to more where these would hold more than so many rows each: what
 is sorted at a time is held in memory. From many buckets on they are filled further."""
 
+NARROW = 8
+"""Columns that these numbers of rows are meant for: what is held are bytes, so of wide rows fewer are taken."""
+WIDE_BUCKETS = 384
+"""The most buckets for rows being wide: every bucket is an open file of each part that is read."""
+
 Records = NDArray[Any]
 """Rows of a piece: the key, then the vault's columns."""
 
@@ -56,12 +61,14 @@ class Layout:
     cuts: int
 
     @classmethod
-    def of(cls, partitions: int, rows: int, phases: int = 1) -> Layout:
-        """At least so many partitions for so many rows, a multiple of the phases."""
-        if rows <= FEW_ROWS:
+    def of(cls, partitions: int, rows: int, phases: int = 1, columns: int = NARROW) -> Layout:
+        """At least so many partitions for so many rows of so many columns, a multiple of the phases."""
+        if rows <= narrow(FEW_ROWS, columns):
             buckets = min(partitions, FEW_BUCKETS)
         else:
-            buckets = max(BUCKETS, min(-(-rows // BUCKET_ROWS), MANY_BUCKETS), -(-rows // FULL_ROWS))
+            full = min(-(-rows // narrow(FULL_ROWS, columns)), WIDE_BUCKETS)
+            some = min(-(-rows // narrow(BUCKET_ROWS, columns)), MANY_BUCKETS)
+            buckets = max(BUCKETS, some, full, -(-rows // FULL_ROWS))
         return cls(buckets, 1).holding(partitions, phases)
 
     def holding(self, partitions: int, phases: int = 1) -> Layout:
@@ -104,6 +111,11 @@ class Dealt:
             self.unplaced or other.unplaced,
             tuple(counted),
         )
+
+
+def narrow(rows: int, columns: int) -> int:
+    """So many rows of a narrow table, or as many bytes of one with more columns."""
+    return rows * NARROW // max(columns, NARROW)
 
 
 def pieces_of(run: Run) -> Path:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pldp.questions.question import Columns, offsets
 from pldp.tasks.drafts import draft_of, link
 from pldp.tasks.durable import make_folder
-from pldp.tasks.query import FULL, says_full
 
 
 def commit_reports(path: Path, columns: Columns) -> int:
@@ -32,14 +32,12 @@ def commit_reports(path: Path, columns: Columns) -> int:
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:
-    """Noise does not compress, and statistics of it tell nobody anything."""
-    try:
-        frame.write_parquet(path, compression="uncompressed", statistics=False)
-        return
-    except pl.exceptions.ComputeError as error:  # what it says of a disk, too
-        if not says_full(error):
-            raise
-    raise OSError(errno.ENOSPC, FULL)
+    """Noise does not compress, and statistics of it tell nobody anything.
+
+    Arrow's writer takes two thirds of the CPU time of Polars', which starts an engine of its own for every file.
+    """
+    with pa.OSFile(str(path), "wb") as file:  # closed here, whatever becomes of the writer
+        pq.write_table(frame.to_arrow(), file, compression="none", use_dictionary=False, write_statistics=False)
 
 
 def read_reports(path: Path) -> Columns:

@@ -26,7 +26,7 @@ from pldp.tasks.durable import Syncs, delete_folder
 from pldp.tasks.holdings import FileRows, Holdings
 from pldp.tasks.leftout import Reasons, rejected
 from pldp.tasks.people import People
-from pldp.tasks.pieces import Dealt, Keys, Layout, deal_rows, pieces_of
+from pldp.tasks.pieces import Dealt, Keys, Layout, deal_rows, narrow, pieces_of
 from pldp.tasks.query import FULL, connect_scratch, says_full
 from pldp.tasks.run import Run
 from pldp.tasks.source import described
@@ -39,7 +39,7 @@ T = TypeVar("T")
 SHARES = 16
 """Shares of a table, or of its buckets, at most: fixed, so that what is written depends on no number of workers."""
 ROWS_READ = 1 << 17
-"""Rows of the source that are held at a time."""
+"""Rows of the source that are held at a time, where these are narrow."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def deal_share(run: Run, file: SpecFile, share: Share, layout: Layout, twins: bo
     delete_folder(folder)
     with connect_scratch(run.vault.parent, len(one.columns), ordered=one.ordered) as scratch:
         with _guarded(one.file):
-            reader = one.pieces(scratch, keys).to_arrow_reader(ROWS_READ)
+            reader = one.pieces(scratch, keys).to_arrow_reader(narrow(ROWS_READ, len(one.columns)))
         tags = Tags(keys.order)
         schema = tags.schema(reader.schema, twins=twins)
         batches = (tags.tagged(batch, schema) for batch in _guarded_batches(one.file, reader))

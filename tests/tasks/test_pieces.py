@@ -136,6 +136,13 @@ def test_layouts_have_room_for_all_and_few_files_at_once() -> None:
         assert rows / Layout.of(1, rows).buckets <= pldp.tasks.pieces.BUCKET_ROWS
     for rows in (200_000_000, 10**9):
         assert rows / Layout.of(1, rows).buckets <= pldp.tasks.pieces.FULL_ROWS
+    wide = 10 * pldp.tasks.pieces.NARROW
+    for rows in (200_000, 1_000_000, 15_000_000):
+        held = wide * rows / Layout.of(1, rows, columns=wide).buckets
+        assert held <= pldp.tasks.pieces.NARROW * pldp.tasks.pieces.FULL_ROWS, "memory does not grow with the columns"
+    assert Layout.of(1, 100_000, columns=wide) == Layout(1, 1)
+    assert Layout.of(1, 10**8, columns=wide).buckets == pldp.tasks.pieces.WIDE_BUCKETS, "every bucket is an open file"
+    assert Layout.of(1, 10**9, columns=wide) == Layout.of(1, 10**9)
     many = Layout.of(4470, 10**9)
     assert many.partitions >= 4470
     assert 10**9 / many.buckets <= pldp.tasks.pieces.FULL_ROWS, "memory does not grow with the rows"

@@ -50,7 +50,7 @@ from pldp.questions.question import (
 from pldp.spec.fields import Ratio
 
 NUMBERS = "numbers"
-CODE_CELLS = 4
+CODE_CELLS = 8
 """A number of a person is a code of four bytes where a value is a bit: partitions hold fewer people."""
 
 
