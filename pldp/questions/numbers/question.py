@@ -50,8 +50,9 @@ from pldp.questions.question import (
 from pldp.spec.fields import Ratio
 
 NUMBERS = "numbers"
-CODE_CELLS = 8
-"""A number of a person is a code of four bytes where a value is a bit: partitions hold fewer people."""
+CODE_CELLS = 16
+"""A number of a person is a code of four bytes where a value is a bit, and several arrays are as long while budgets are
+dealt: partitions hold fewer people."""
 
 
 class Numbers(NumbersPlan, Question):
