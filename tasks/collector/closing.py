@@ -94,6 +94,15 @@ def _told(folder: Path) -> Iterator[None]:
             file=name,
             remedy=f"Let both run as its owner, as members of its group (mode 2770), or the release as root. {remedy}",
         ) from None
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise HomeError(
+            "is a link, and nothing that lies in an inbox is one",
+            Outcome.NOTHING_PUBLISHED,
+            file=printable(Path(os.fsdecode(error.filename))),
+            remedy=f"Find out who put it there, and remove it. {remedy}",
+        ) from None
 
 
 def _note(path: Path, number: int) -> None:
@@ -126,7 +135,7 @@ def _next(folder: Path, number: int, old: Store, plan: Plan) -> None:
 
 def _write(draft: Path, closed: Path, plan: Plan, old: Store) -> None:
     if closed.parent.is_symlink():  # a folder of somebody else, all of which would be shared
-        raise PermissionError(errno.EPERM, "is a link", str(closed.parent))
+        raise OSError(errno.ELOOP, "is a link", str(closed.parent))
     shutil.rmtree(draft, ignore_errors=True)
     make_folder(draft)
     people = write_boxes(draft, plan, old.contents())

@@ -52,7 +52,7 @@ def share(path: Path, folder: Path) -> None:
     """
     owner, state = folder.stat(), path.lstat()
     if stat.S_ISLNK(state.st_mode):  # it would be followed to a file that is nobody's here
-        raise PermissionError(errno.EPERM, "is a link", str(path))
+        raise OSError(errno.ELOOP, "is a link", str(path))
     if os.geteuid() == 0 and (state.st_uid, state.st_gid) != (owner.st_uid, owner.st_gid):
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
     if os.geteuid() not in (0, state.st_uid):

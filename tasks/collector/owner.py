@@ -63,8 +63,9 @@ def _ask(folder: Path, content: bytes, *words: str) -> None:
         return
     try:
         answer = json.loads(done.stdout)
-        fields = ("rule", "file", "remedy")
-        problems = [Problem(**{key: str(one[key]) for key in fields if key in one}) for one in answer["problems"]]
+        problems = [
+            Problem.at(str(one["rule"]), file=one["file"], remedy=str(one["remedy"])) for one in answer["problems"]
+        ]
         outcome = Outcome[answer["outcome"].upper()]
     except (ValueError, KeyError, TypeError, AttributeError):
         rule, outcome = "cannot be worked on as the user whose it is", Outcome.NOTHING_PUBLISHED

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -148,7 +149,7 @@ def test_root_follows_no_link_of_the_collectors_user(reachable: Path) -> None:
         folder.mkdir()
         os.chown(folder, NOBODY, NOBODY)
         (folder / name).symlink_to(theirs if name == "closed" else theirs / "file")
-        with pytest.raises(HomeError):
+        with pytest.raises(HomeError, match=f"{name}: is a link, and nothing that lies in an inbox is one"):
             close_as_owner(folder, "monday", plans.signed(body))
         assert {(path.stat().st_uid, mode(path) & 0o777) for path in theirs.iterdir()} == {(0, 0o644)}
         assert (theirs.stat().st_uid, mode(theirs) & 0o777) == (0, 0o755)
@@ -161,13 +162,19 @@ def test_root_works_in_anothers_inbox_as_that_user(
 ) -> None:
     """Closed, released and forgotten: all that is there is that user's, who is told nothing of root's environment."""
     monkeypatch.setenv("PGPASSWORD", "not for nobody")
-    folder, seen = reachable / "inbox", []
+    folder = reachable / "inbox"
+    seen: list[dict[str, Any]] = []
     folder.mkdir()
     os.chown(folder, NOBODY, NOBODY)
     with Store(folder, database(folder, 0)) as store:
         store.put([message(plan)])
     run = subprocess.run
-    monkeypatch.setattr(subprocess, "run", lambda *words, **named: seen.append(named) or run(*words, **named))
+
+    def watched(*words: Any, **named: Any) -> Any:
+        seen.append(named)
+        return run(*words, **named)
+
+    monkeypatch.setattr(subprocess, "run", watched)
     closed = close_as_owner(folder, "monday", plans.signed(plans.document(plans.histograms())))
     assert Manifest.read(closed) == Manifest(1, {})
     forget_as_owner(folder, closed, "release-1")
