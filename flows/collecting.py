@@ -10,7 +10,7 @@ from pathlib import Path
 from pldp.client.plan import Plan, read_plan
 from pldp.client.questions import Refused
 from pldp.errors import Outcome, SourceError
-from pldp.tasks.collector.closing import close_slot
+from pldp.tasks.collector.owner import close_as_owner
 from pldp.tasks.collector.store import Store, database, opened, token_hash
 from pldp.tasks.inbox import printable
 from pldp.tasks.specfile import SpecFile, resolve
@@ -65,7 +65,7 @@ def settled(file: SpecFile, slot: str) -> Path | None:
     if file.spec.source.inbox is None:
         return None
     folder = resolve(file.path, file.spec.source.inbox)
-    plan, _ = signed_plan(folder / PLAN, _ALWAYS)  # expiry ends answering, and nothing else
+    plan, envelope = signed_plan(folder / PLAN, _ALWAYS)  # expiry ends answering, and nothing else
     if plan.document["release_plan"] != file.plan.sha256:
         raise SourceError(
             f"people answered the plan {plan.document['release_plan'][:12]}, and the spec's is {file.plan.sha256[:12]}",
@@ -73,4 +73,14 @@ def settled(file: SpecFile, slot: str) -> Path | None:
             file=printable(folder),
             remedy="Release by the spec that the plan was made from.",
         )
-    return close_slot(folder, slot, plan)
+    sheets = {sheet.path for _, sheet in file.plan.sheets}
+    choices = [choice for question in plan.questions.values() for choice in question.choices.values()]
+    if any(box.path not in sheets for choice in choices for box in choice.boxes):
+        # Whoever may write to the inbox could name another folder of ours for reports to be written to.
+        raise SourceError(
+            "its plan has reports collected where the spec's plan has none",
+            Outcome.NOTHING_CLOSED,
+            file=printable(folder / PLAN),
+            remedy="It is not what `pldp collect plan` wrote of this spec: find out who exchanged it.",
+        )
+    return close_as_owner(folder, slot, envelope)

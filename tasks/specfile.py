@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -51,7 +51,7 @@ class SpecFile:
     @property
     def public(self) -> str:
         """The spec as it is published, in JSON."""
-        return published(self.spec.model_dump(mode="json"))
+        return published(self.spec.model_dump(mode="json"), (*_PLACES, "inbox"))
 
     @property
     def identity(self) -> str:
@@ -104,16 +104,17 @@ def resolve(spec: Path, path: str) -> Path:
     return Path(os.path.realpath(spec.parent / path))
 
 
-def published(content: Any) -> str:
-    """A spec in JSON, its files by their names: where they lie is nobody's business.
+_PLACES = ("path", "reports")
+"""Keys of a spec that hold paths. An inbox is named apart: what identifies a release has had all of its path."""
 
-    So moving a file does not make another release of the spec.
-    """
+
+def published(content: Any, places: Collection[str] = _PLACES) -> str:
+    """A spec in JSON, its files by their names: where they lie is nobody's business, nor what a release is."""
 
     def nameless(part: Any) -> Any:
         if isinstance(part, dict):
             return {
-                key: Path(value).name if key in ("path", "reports") and isinstance(value, str) else nameless(value)
+                key: Path(value).name if key in places and isinstance(value, str) else nameless(value)
                 for key, value in part.items()
             }
         return [nameless(one) for one in part] if isinstance(part, list) else part

@@ -344,6 +344,14 @@ function whole(written, least = 0n, most = SCALE) {
   return number;
 }
 
+/** Of numbers: nobody says what matters, the plan does, or people do, by yes and no or by weights. */
+const IMPORTANCE = ["none", "stated", "columns", "weights"];
+
+function oneOf(written, known) {
+  if (!known.includes(written)) throw new Error("none of what may stand here");
+  return written;
+}
+
 const wholes = (numbers) => numbers.map((number) => whole(number));
 
 function requireRational(written) {
@@ -406,9 +414,9 @@ const CHANNELS = {
   },
   numbers: {
     read: (part, question) => ({
+      weighted: oneOf(question.importance, IMPORTANCE) === "weights",
       sampled: Number(whole(part.sampled, 1n, BigInt(Math.min(...part.classes.map((one) => one.channels.length))))),
       units: whole(part.units),
-      weighted: question.importance === "weights",
       classes: part.classes.map((one) => ({
         units: whole(one.units),
         channels: one.channels.map((each) => parameters(MECHANISMS, each)),
@@ -488,7 +496,8 @@ const CHANNELS = {
     }),
     fits({ nValues, length, protocol, candidates }, { attributes: [{ values }] }) {
       const places = candidates ? nValues >= candidates.length : nValues === values.length;
-      return places && covers(protocol, nValues + length);
+      const held = (candidates ?? []).flat().every((item) => Number.isSafeInteger(item) && item >= 0 && item < values.length);
+      return places && held && covers(protocol, nValues + length);
     },
     /** A report of k-RR points to one value, which is drawn of a list once in `length` times; other reports may point to
      * a whole list, and gain nothing. */
@@ -539,6 +548,9 @@ const ANSWERS = {
   totals: [["total"], ["totals"]],
 };
 
+/** Protocols whose reports look alike at every level: sizes of subsets and numbers of buckets would tell it. */
+const LEVEL_FREE = ["krr", "brr", "oue"];
+
 /** Throws where a channel is made for other answers than the question's attributes allow: it would send the others as
  * they are, while its odds look harmless. */
 const insist = (holds, otherwise) => {
@@ -572,6 +584,18 @@ function requireApart(questions) {
   }
 }
 
+/** Questions that share a hidden level have the same levels in the same order, and one channel for the report about it.
+ * Else which of them somebody answers could tell the level, and its place would mean another one by which is first. */
+function requireGroups(questions) {
+  const shared = new Map();
+  for (const { group, choices, levels, levelEpsilon } of questions) {
+    if (group === null) continue;
+    const said = JSON.stringify([[...choices.keys()], String(levels.domain_size), String(levels.redraw), levelEpsilon]);
+    if (!shared.has(group)) shared.set(group, said);
+    insist(shared.get(group) === said, "questions of one group that have other levels");
+  }
+}
+
 /** Whether there is one class for whatever units a number may be dealt: else what matters to somebody would show in that
  * no report comes. */
 function dealsAll({ classes, units, weighted, sampled }) {
@@ -597,24 +621,48 @@ function requireFitting(question) {
     insist(channels.includes(channel.kind), "a channel of another kind of question");
     insist(CHANNELS[channel.kind].fits(channel, question), "a channel for other values");
   }
+  insist(attributes.length > 0, "a question about nothing");
   if (levels === null) return;
   // Else the report's form, or where it is sent, would tell the level. The domain is the same for all by now.
   const forms = new Set(choices.map(({ channel, boxes }) => JSON.stringify([channel.protocol?.mechanism, boxes])));
-  insist(kind === "histogram" && forms.size === 1, "levels that are not hidden");
-  insist(levels.mechanism === "krr" && levels.domain_size === BigInt(choices.length), "a report about other levels");
+  const free = choices.every(({ channel }) => LEVEL_FREE.includes(channel.protocol?.mechanism));
+  insist(kind === "histogram" && free && forms.size === 1, "levels that are not hidden");
+  insist(levels.mechanism === "krr" && levels.domain_size === BigInt(choices.length) && choices.length <= 32, "a report about other levels");
 }
 
 const TELLS_MORE = "reports would tell more than the ε that the plan states. Do not answer it";
 
 /** Refused where a report may be more than e^ε times likelier with one answer than with another, for the ε that the plan
  * states of the choice, or of the report about a hidden level. */
-function requirePromise({ name, choices, levels, levelEpsilon }) {
+function requirePromise(question) {
+  const { name, choices, levels, levelEpsilon } = question;
   const promises = [...choices.values()].map((one) => [one.name, CHANNELS[one.channel.kind].spend(one.channel), one.epsilon]);
   if (levels !== null) promises.push(["the report about the level", protocolSpend(levels), levelEpsilon]);
   for (const [which, spent, epsilon] of promises) {
     if (spent >= INFINITE || spent > allowed(epsilon)) throw new Refused(`${name}, ${which}: ${TELLS_MORE}`);
   }
+  if (levels !== null && leak(question) >= INFINITE) throw new Refused(`${name}: ${TELLS_MORE}`);
 }
+
+/** What all that is sent on a question tells of its hidden level: the logarithm of the worst ratio of two levels' chances
+ * of it. The report about the level tells a part of it, how values are drawn another. */
+function leak({ choices, levels }) {
+  const protocols = [...choices.values()].map(({ channel }) => channel.protocol);
+  const told = protocols.flatMap((one, i) => protocols.flatMap((other, j) => (i === j ? [] : [levelTold(one, other)])));
+  return largest([0n, ...told]) + protocolSpend(levels);
+}
+
+/** How much likelier a report on the same value may be at one level: k-RR tells the value or not, a bit at a time the
+ * others do. */
+function levelTold(one, other) {
+  const { own, other: another } = PROTOCOLS[one.mechanism];
+  const [held, rest] = [[own(one), own(other)], [another(one), another(other)]];
+  if (one.mechanism === "krr") return larger(...(less(...held) ? rest : held));
+  const bitTold = (pair) => larger(...(less(...pair) ? pair.map(([a, b]) => [b - a, b]) : pair));
+  return bitTold(held) + (one.domain_size - 1n) * bitTold(rest);
+}
+
+const larger = ([a, b], [c, d]) => spend(a * d, c * b);
 
 // ------------------------------------------------------------------------------------------------------------- plan
 
@@ -659,6 +707,7 @@ export async function parsePlan(body, fingerprint = "") {
     const attributes = byName(document.attributes);
     document.attributes.forEach(requireAttribute);
     const questions = byName(document.questions.map((one) => readQuestion(one, attributes)));
+    requireGroups([...questions.values()]);
     requireApart([...questions.values()]);
     const expires = new Date(document.expires);
     insist(expires.toISOString() === `${document.expires.slice(0, -1)}.000Z`, "a date in another form");
@@ -680,6 +729,10 @@ function readQuestion(part, attributes) {
   [...choices.values()].forEach((choice) => requireRational(choice.epsilon));
   asked.forEach((one) => one.grid === undefined || requireRational(one.grid));
   if (part.hidden) requireRational(part.hidden.epsilon);
+  const yesOrNo = (flag) => flag === true || flag === false;
+  insist(!part.hidden ? part.hidden == null : typeof part.hidden.group === "string", "a hidden level of no group");
+  insist(part.important == null || (Array.isArray(part.important) && part.important.every(yesOrNo)), "what is neither yes nor no");
+  insist([0, 1].includes(part.phase ?? 0), "another phase");
   if (part.cap != null && !(Number.isSafeInteger(part.cap) && part.cap >= 1)) throw new Error("a cap is a whole number from 1 on");
   const question = {
     name: part.name,
@@ -971,6 +1024,12 @@ function per100(chance) {
   return String(nearest(times(chance, [100n, 1n])));
 }
 
+/** A ratio as a whole number, rounded up, from its logarithm. */
+function timesLikelier(spent) {
+  for (let number = 1n; number <= 1000n; number++) if (spend(number, 1n) >= spent) return `up to ${number}`;
+  return "more than 1,000";
+}
+
 function tenths(number) {
   const rounded = nearest(times(number, [10n, 1n]));
   const [whole, tenth] = [rounded / 10n, rounded % 10n];
@@ -1028,7 +1087,9 @@ const EXPLAIN = {
     const odds = pointing([[own(protocol), other(protocol)]], "have another answer", "have yours");
     if (question.levels) {
       const told = per100(PROTOCOLS.krr.other(question.levels));
-      odds.words += ` Your level is not told: of 100 people at another one, ${told} report yours.`;
+      odds.words +=
+        ` Your level is not told: of 100 people at another one, ${told} report yours. What you send about this may make ` +
+        `one level ${timesLikelier(leak(question))} times likelier than another, and what you send about the rest adds to it.`;
     }
     return odds;
   },

@@ -176,6 +176,16 @@ for (const { why, case: name, at, with: put } of JSON.parse(readFileSync(new URL
   });
 }
 
+test("a level that only some reports can come from is refused", async () => {
+  const document = JSON.parse(vectors.cases.find((one) => one.name === "hidden brr").plan);
+  document.attributes[0].values = ["soup"];
+  document.questions = document.questions.slice(0, 1);
+  ["0", String(1n << 63n), String(1n << 64n)].forEach((keep, i) => {
+    document.questions[0].choices[i].channel = { mechanism: "brr", domain_size: "1", keep };
+  });
+  await assert.rejects(parsePlan(bytes(JSON.stringify(document))), /would tell more than/);
+});
+
 for (const mechanism of ["krr", "brr", "oue", "subset", "olh"]) {
   test(`no value beyond the domain is drawn for: ${mechanism}`, async () => {
     const changed = await parsePlan(bytes(vectors.cases.find((one) => one.name === `histograms ${mechanism}`).plan));
@@ -194,7 +204,8 @@ test("a plan without end is not even looked at", async () => {
 
 test("an unknown mechanism, format or version is refused", async () => {
   const text = JSON.stringify(plan.document);
-  for (const bad of [text.replace('"krr"', '"none"'), text.replace('"version":1', '"version":2'), "{}", "", "\xff"]) {
+  for (const bad of [text.replace('"krr"', '"none"'), text.replace('"version":1', '"version":2'),
+    text.replace('"version":1', '"version":true'), "{}", "", "\xff"]) {
     await assert.rejects(parsePlan(bytes(bad)), Refused);
   }
 });

@@ -26,11 +26,12 @@ async function begin() {
   return plan;
 }
 
-/** How many of 100 people would send a report that points to an answer: without it, and with it. */
+/** How many of 100 people would send a report that points to an answer: without it, and with it. Where answers differ, the
+ * one that is hidden least: the fewest without it, the most with it. */
 function picture(odds) {
   return [["other", "without this answer"], ["own", "with this answer"]].flatMap(([side, who]) => {
     if (!odds[side]) return [];
-    const filled = Math.round(100 * odds[side][odds[side].length - 1]);
+    const filled = Math.round(100 * (side === "other" ? Math.min : Math.max)(...odds[side]));
     const dots = Array.from({ length: 100 }, (_, i) => make("i", { className: i < filled ? "on" : "" }));
     const drawing = make("div", { className: "picture" }, ...dots);
     drawing.setAttribute("role", "img");

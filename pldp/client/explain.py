@@ -5,15 +5,18 @@ The chances are the channel's own, as rationals; they are rounded when they beco
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from pldp.client.channels import Hidden, Histogram, Numbers
 from pldp.client.dice import SCALE
+from pldp.client.fitting import leak
 from pldp.client.holdings import Bits, Law, OneValue, Sampled, Totals
 from pldp.client.numeric import HM, Duchi, Laplace, Mechanism, Window
 from pldp.client.questions import Question
+from pldp.client.spend import spend
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,9 @@ def explain(question: Question, choice: str) -> Odds:
         odds = _pointing(((channel.protocol.held, channel.protocol.other),), "have another answer", "have yours")
         if isinstance(channel, Hidden):
             hidden = (
-                f" Your level is not told: of 100 people at another one, {per_100(channel.levels.other)} report yours."
+                f" Your level is not told: of 100 people at another one, {per_100(channel.levels.other)} report yours. "
+                f"What you send about this may make one level {_times(leak(question))} times likelier than another, "
+                "and what you send about the rest adds to it."
             )
             odds = Odds(odds.words + hidden, odds.other, odds.held)
         return odds
@@ -71,6 +76,12 @@ def per_100(chance: Fraction) -> str:
     if Fraction(199, 200) <= chance < 1:
         return "more than 99"
     return str(_nearest(100 * chance))
+
+
+def _times(spent: int) -> str:
+    """A ratio as a whole number, rounded up, from its logarithm."""
+    least = bisect_left(range(1, 1001), spent, key=lambda number: spend(number, 1)) + 1
+    return f"up to {least}" if least <= 1000 else "more than 1,000"
 
 
 def _pointing(pairs: Iterable[tuple[Fraction, Fraction]], without: str, having: str) -> Odds:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 from pldp.client.channels import Channel, Hidden, Histogram, Numbers
 from pldp.client.holdings import Bits, OneValue, Sampled, Totals
-from pldp.client.protocols import Protocol, Subset
+from pldp.client.protocols import BRR, KRR, OUE, Protocol, Subset
 from pldp.client.questions import Attribute, Question, Refused
-from pldp.client.spend import Unbounded, allowed
+from pldp.client.spend import Unbounded, allowed, spend
 
 TELLS_MORE = "reports would tell more than the ε that the plan states. Do not answer it"
 _ANSWERS = {
@@ -26,6 +26,10 @@ _ANSWERS = {
     "totals": ({"total"}, (Totals,)),
 }
 """By kind of question: the kinds of attributes that it asks for, and the channels that take their codes."""
+_MOST_LEVELS = 32
+"""That are hidden: every pair of them is compared."""
+_LEVEL_FREE = (KRR, BRR, OUE)
+"""Protocols whose reports look alike at every level: sizes of subsets and numbers of buckets would tell it."""
 
 
 def require_attribute(one: Attribute) -> None:
@@ -52,6 +56,17 @@ def require_apart(questions: Iterable[Question]) -> None:
             )
 
 
+def require_groups(questions: Iterable[Question]) -> None:
+    """ValueError unless questions that share a hidden level have the same levels in the same order, and one channel for
+    the report about it. Else which of them somebody answers could tell the level, and its place would mean another one
+    by which of them is answered first."""
+    shared: dict[str, object] = {}
+    for one in questions:
+        if one.group is not None:
+            said = tuple(one.choices), one.levels, one.level_epsilon
+            _require(shared.setdefault(one.group, said) == said, "questions of one group that have other levels")
+
+
 def require_fitting(question: Question) -> None:
     """ValueError where a channel is made for other answers than the question's attributes allow."""
     kinds, channels = _ANSWERS[question.kind]
@@ -60,12 +75,14 @@ def require_fitting(question: Question) -> None:
     _require(all(one.kind != "bins" or len(one.edges) == one.size + 1 for one in question.attributes), "bins")
     _require(all(isinstance(channel, channels) for channel in used), "a channel of another kind of question")
     _require(all(_fits(channel, question) for channel in used), "a channel for other values")
+    _require(bool(question.attributes), "a question about nothing")
     if question.levels is not None:
         # Else the report's form, or where it is sent, would tell the level.
         forms = {(type(channel.protocol), channel.shape) for channel in used if isinstance(channel, Hidden)}
+        free = all(isinstance(channel, Hidden) and isinstance(channel.protocol, _LEVEL_FREE) for channel in used)
         boxes = {choice.boxes for choice in question.choices.values()}
-        _require(question.kind == "histogram" and len(forms) == len(boxes) == 1, "levels that are not hidden")
-        _require(question.levels.domain_size == len(used), "a report about other levels")
+        _require(question.kind == "histogram" and free and len(forms) == len(boxes) == 1, "levels that are not hidden")
+        _require(question.levels.domain_size == len(used) <= _MOST_LEVELS, "a report about other levels")
 
 
 def require_promise(question: Question) -> None:
@@ -75,6 +92,33 @@ def require_promise(question: Question) -> None:
         _require_spend(question.name, choice.name, choice.channel, choice.epsilon)
     if question.levels is not None and question.level_epsilon is not None:
         _require_spend(question.name, "the report about the level", question.levels, question.level_epsilon)
+        try:
+            leak(question)
+        except Unbounded:
+            raise Refused(f"{question.name}: {TELLS_MORE}") from None
+
+
+def leak(question: Question) -> int:
+    """What all that is sent on a question tells of its hidden level: the logarithm of the worst ratio of two levels'
+    chances of it, over answers and reports. The report about the level tells a part of it, how values are drawn
+    another; `Unbounded` where something can come from one level only."""
+    protocols = [choice.channel.protocol for choice in question.choices.values() if isinstance(choice.channel, Hidden)]
+    drawn = (_level_ratio(one, other) for one, other in permutations(protocols, 2))
+    return max(drawn, default=0) + (question.levels.spend if question.levels else 0)
+
+
+def _level_ratio(one: Protocol, other: Protocol) -> int:
+    """How much likelier a report on the same value may be at one level: k-RR tells the value or not, a bit at a time
+    the others do."""
+    hit, miss = (one.held, other.held), (one.other, other.other)
+    if isinstance(one, KRR):
+        return _larger(*(hit if one.held >= other.held else miss))
+    bits = [(hit, 1), (miss, one.domain_size - 1)]
+    return sum(number * _larger(*(pair if pair[0] >= pair[1] else (1 - pair[0], 1 - pair[1]))) for pair, number in bits)
+
+
+def _larger(one: Fraction, other: Fraction) -> int:
+    return spend(one.numerator * other.denominator, other.numerator * one.denominator)
 
 
 def _require_spend(question: str, which: str, channel: Channel | Protocol, epsilon: Fraction) -> None:
@@ -106,7 +150,8 @@ def _fits(channel: Channel, question: Question) -> bool:
         case Sampled():
             sets = channel.candidates
             places = channel.n_values == attribute.size if sets is None else channel.n_values >= len(sets)
-            return places and _covers(channel.protocol, channel.n_values + channel.length)
+            held = all(item < attribute.size for one in sets or () for item in one)
+            return places and held and _covers(channel.protocol, channel.n_values + channel.length)
     return False
 
 

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from pldp.client.ed25519 import verify
-from pldp.client.fitting import require_apart, require_attribute, require_fitting, require_promise
+from pldp.client.fitting import require_apart, require_attribute, require_fitting, require_groups, require_promise
 from pldp.client.questions import Attribute, Question, Refused, read_attribute, read_question
 from pldp.client.written import LONGEST
 
@@ -81,7 +81,7 @@ def parse_plan(body: bytes, fingerprint: str = "") -> Plan:
     """The plan of these bytes, nobody's signature looked at: for those who have signed it themselves."""
     try:
         document = json.loads(body.decode())
-        if document["format"] != FORMAT or document["version"] != VERSION:
+        if document["format"] != FORMAT or document["version"] != VERSION or document["version"] is True:
             raise Refused("the plan is of a kind or version that this client does not know. Update the client")
         attributes = _by_name(read_attribute(one) for one in document["attributes"])
         questions = _by_name(read_question(one, attributes) for one in document["questions"])
@@ -90,6 +90,7 @@ def parse_plan(body: bytes, fingerprint: str = "") -> Plan:
         for question in questions.values():
             require_fitting(question)
             require_promise(question)
+        require_groups(questions.values())
         require_apart(questions.values())
         expires = datetime.strptime(document["expires"], _INSTANT).replace(tzinfo=UTC)
         name, period = str(document["name"]), str(document["period"])

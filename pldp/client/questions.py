@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from pldp.client import written
 from pldp.client.channels import Channel, Hidden, Histogram, NumberClass, Numbers
 from pldp.client.dice import SCALE
 from pldp.client.holdings import Bits, Law, OneValue, Sampled, Totals
 from pldp.client.numeric import MECHANISMS, Mechanism, encode
 from pldp.client.protocols import KRR, PROTOCOLS, Protocol
-from pldp.client.written import LARGEST, LARGEST_TAIL, MOST_DIGITS, parameters, rational, whole, wholes
+from pldp.client.written import LARGEST, parameters, rational, whole, wholes
 
 LARGEST_TOTAL = 1 << 33
 """Grid units of a total, up or down: larger ones count as this."""
@@ -170,7 +171,7 @@ def read_attribute(part: Mapping[str, Any]) -> Attribute:
 
 def read_question(part: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> Question:
     """A question of a collection plan with its channels, from its JSON; ValueError or KeyError where that is none."""
-    hidden, important = part.get("hidden"), part.get("important")
+    hidden = part.get("hidden")
     levels = None if hidden is None else _protocol(hidden["channel"])
     if levels is not None and not isinstance(levels, KRR):
         raise ValueError("the level is reported by k-RR")
@@ -188,20 +189,14 @@ def read_question(part: Mapping[str, Any], attributes: Mapping[str, Attribute]) 
         kind=part["kind"],
         attributes=tuple(attributes[name] for name in part["attributes"]),
         choices=choices,
-        group=None if hidden is None else hidden["group"],
+        group=None if hidden is None else written.text(hidden["group"]),
         levels=levels,
         level_epsilon=None if hidden is None else rational(hidden["epsilon"]),
-        important=None if important is None else tuple(int(flag) for flag in important),
+        important=written.flags(part.get("important")),
         asked=tuple(part.get("asked", ())),
-        phase=int(part.get("phase", 0)),
-        cap=_cap(part.get("cap")),
+        phase=written.one_of(part.get("phase", 0), 0, 1),
+        cap=written.cap(part.get("cap")),
     )
-
-
-def _cap(written: Any) -> int | None:
-    if written is not None and (isinstance(written, bool) or not isinstance(written, int) or written < 1):
-        raise ValueError("a cap is a whole number from 1 on")
-    return written
 
 
 def read_channel(part: Mapping[str, Any], question: Mapping[str, Any], levels: KRR | None) -> Channel:
@@ -213,7 +208,8 @@ def read_channel(part: Mapping[str, Any], question: Mapping[str, Any], levels: K
                 for one in part["classes"]
             )
             sampled = whole(part["sampled"], 1, min(len(one.mechanisms) for one in classes))
-            return Numbers(sampled, whole(part["units"]), classes, question.get("importance") == "weights")
+            weighted = written.one_of(question["importance"], *written.IMPORTANCE) == "weights"
+            return Numbers(sampled, whole(part["units"]), classes, weighted)
         case "bits":
             return Bits(wholes(part["keep_zero"]), wholes(part["keep_one"]))
         case "value":
@@ -223,7 +219,7 @@ def read_channel(part: Mapping[str, Any], question: Mapping[str, Any], levels: K
             return OneValue(wholes(part["redraw"]), mass)
         case "sampled":
             candidates = question.get("candidates")
-            sets = None if candidates is None else tuple(tuple(int(item) for item in one) for one in candidates)
+            sets = None if candidates is None else tuple(tuple(map(written.place, one)) for one in candidates)
             length = whole(part["length"], 1, LARGEST)
             return Sampled(whole(part["n_values"], 1, LARGEST), length, _protocol(part["protocol"]), sets)
         case "totals":
@@ -242,6 +238,6 @@ def _mechanism(part: Mapping[str, Any]) -> Mechanism:
 
 def _law(part: Mapping[str, Any]) -> Law:
     digits = wholes(part["digits"])
-    if len(digits) > MOST_DIGITS:
+    if len(digits) > written.MOST_DIGITS:
         raise ValueError("noise of more digits than a total has")
-    return Law(digits, whole(part["tail"], 0, LARGEST_TAIL))
+    return Law(digits, whole(part["tail"], 0, written.LARGEST_TAIL))

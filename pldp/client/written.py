@@ -17,6 +17,8 @@ MOST_DIGITS = 64
 """Of the noise of totals."""
 LARGEST_TAIL = HALF
 """Of that noise: it goes on no more often than it ends."""
+IMPORTANCE = ("none", "stated", "columns", "weights")
+"""Of numbers: nobody says what matters, the plan does, or people do, by yes and no or by weights."""
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,19}", re.ASCII)
 _RATIONAL = re.compile(r"[1-9][0-9]{0,199}(/[1-9][0-9]{0,199})?", re.ASCII)
 _BOUNDS = {
@@ -53,3 +55,36 @@ def rational(written: Any) -> Fraction:
     if not isinstance(written, str) or not _RATIONAL.fullmatch(written):
         raise ValueError("no positive rational")
     return Fraction(written)
+
+
+def text(written: Any) -> str:
+    """A text: a group of hidden levels without a name would be no group, and the level sent as if it were public."""
+    if not isinstance(written, str):
+        raise ValueError("no text")
+    return written
+
+
+def one_of(written: Any, *known: Any) -> Any:
+    """What is written, if it is one of these; true is not 1."""
+    if not any(type(written) is type(one) and written == one for one in known):
+        raise ValueError("none of what may stand here")
+    return written
+
+
+def flags(written: Any) -> tuple[int, ...] | None:
+    """True and false as 1 and 0; None where nothing is written."""
+    return None if written is None else tuple(int(one_of(flag, True, False)) for flag in written)
+
+
+def place(written: Any) -> int:
+    """A place in a list, from 0."""
+    if type(written) is not int or written < 0:
+        raise ValueError("no place")
+    return written
+
+
+def cap(written: Any) -> int | None:
+    """How often an item counts at most; None for as often as it occurs."""
+    if written is not None and (isinstance(written, bool) or not isinstance(written, int) or written < 1):
+        raise ValueError("a cap is a whole number from 1 on")
+    return written

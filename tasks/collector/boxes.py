@@ -76,12 +76,18 @@ class _Spool:
         return self.folder / str(self._numbers[path])
 
 
+def width(kind: str) -> int:
+    """How many numbers of a row a column of this type takes."""
+    length = kind.partition(" × ")[2]
+    return int(length) if length else 1
+
+
 def _columns(box: Box, rows: Sequence[Any]) -> Columns:
     columns, at = {}, 0
     for name, kind in box.columns:
         plain, _, length = kind.partition(" × ")
-        width = int(length) if length else 1
-        cells = np.array([row[at : at + width] for row in rows], dtype=plain).reshape(len(rows), width)
+        taken = width(kind)
+        cells = np.array([row[at : at + taken] for row in rows], dtype=plain).reshape(len(rows), taken)
         columns[name] = cells if length else cells[:, 0]
-        at += width
+        at += taken
     return columns

@@ -6,6 +6,8 @@ to the next database, and so to the next slot.
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -17,12 +19,15 @@ from pldp.client.plan import Plan
 from pldp.errors import HomeError, Outcome
 from pldp.tasks.collector.boxes import write_boxes
 from pldp.tasks.collector.locks import locked, share, share_tree
-from pldp.tasks.collector.manifest import Manifest
+from pldp.tasks.collector.manifest import NAME, Manifest
 from pldp.tasks.collector.store import Store, database, opened
-from pldp.tasks.drafts import replace
-from pldp.tasks.durable import make_folder, sync_folder, sync_tree
+from pldp.tasks.drafts import commit, replace
+from pldp.tasks.durable import delete_folder, make_folder, sync_folder, sync_tree
 from pldp.tasks.inbox import printable
 
+NOTE = "released.json"
+"""What is left of a released slot: which release it became. Without it the same command would close the next messages.
+"""
 PATIENCE = 30.0
 """Seconds for a collector to let go of a slot that is being closed; it looks five times a second."""
 
@@ -49,6 +54,24 @@ def close_slot(folder: Path, slot: str, plan: Plan, patience: float = PATIENCE) 
     return closed
 
 
+def delete_slot(folder: Path, release_id: str) -> None:
+    """Delete a slot's reports, and leave the note of the release that they became."""
+    note = folder / NOTE
+    commit(note, json.dumps({"release": release_id}).encode())
+    share(note, folder.parent)
+    (folder / NAME).unlink(missing_ok=True)
+    for path in [path for path in folder.iterdir() if path.is_dir()]:
+        reason = delete_folder(path)
+        if reason is not None:
+            raise HomeError(
+                f"reports of release {release_id}, which is published and needs them no more, could not be deleted "
+                f"({reason})",
+                Outcome.AS_BEFORE,
+                file=path,
+                remedy="Mend the cause and run the same command again, which deletes them, or delete the folder.",
+            )
+
+
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
     """Who holds a lock, or may not be let in, is named: waiting would not help."""
@@ -70,6 +93,15 @@ def _told(folder: Path) -> Iterator[None]:
             Outcome.NOTHING_PUBLISHED,
             file=name,
             remedy=f"Let both run as its owner, as members of its group (mode 2770), or the release as root. {remedy}",
+        ) from None
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise HomeError(
+            "is a link, and nothing that lies in an inbox is one",
+            Outcome.NOTHING_PUBLISHED,
+            file=printable(Path(os.fsdecode(error.filename))),
+            remedy=f"Find out who put it there, and remove it. {remedy}",
         ) from None
 
 
@@ -102,6 +134,8 @@ def _next(folder: Path, number: int, old: Store, plan: Plan) -> None:
 
 
 def _write(draft: Path, closed: Path, plan: Plan, old: Store) -> None:
+    if closed.parent.is_symlink():  # a folder of somebody else, all of which would be shared
+        raise OSError(errno.ELOOP, "is a link", str(closed.parent))
     shutil.rmtree(draft, ignore_errors=True)
     make_folder(draft)
     people = write_boxes(draft, plan, old.contents())

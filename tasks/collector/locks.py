@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -15,7 +16,7 @@ _PAUSE = 0.05
 
 def lock(path: Path, folder: Path, seconds: float = 0.0) -> int:
     """A descriptor that holds the file's lock until it is closed; BlockingIOError where another holds it still."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         share(path, folder)
         until = time.monotonic() + seconds
@@ -50,6 +51,8 @@ def share(path: Path, folder: Path) -> None:
     folder's group may write, it may read and write what lies there.
     """
     owner, state = folder.stat(), path.lstat()
+    if stat.S_ISLNK(state.st_mode):  # it would be followed to a file that is nobody's here
+        raise OSError(errno.ELOOP, "is a link", str(path))
     if os.geteuid() == 0 and (state.st_uid, state.st_gid) != (owner.st_uid, owner.st_gid):
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
     if os.geteuid() not in (0, state.st_uid):

@@ -122,7 +122,7 @@ class Store:
         try:
             self._key = _hashing_key(folder)
             # The log takes mode and owner of the database, which therefore has them from its first byte.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
             share(self.path, folder)
             self.connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             for name in _SETTINGS:

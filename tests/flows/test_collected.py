@@ -23,6 +23,7 @@ from tests.flows.collected import fill, inbox, signed
 from tests.flows.conftest import Pldp
 from tests.items import make_catalogue
 from tests.people import SPEC, write_spec
+from tests.pldp.client import plans
 from tests.pldp.questions.aggregates.world import SPEC as FILMS
 
 INBOX = {"inbox": "inbox"}
@@ -177,3 +178,23 @@ def test_a_slot_that_names_another_folder_is_refused(slot: str, tmp_path: Path) 
         release(file.path, tmp_path / "home", slot=slot)
     assert sorted(tmp_path.rglob("*")) == before
     assert settled(file, "monday") is not None
+
+
+def test_a_plan_whose_boxes_are_not_the_specs_is_refused(tmp_path: Path) -> None:
+    """Whoever may write to the inbox could have reports written to any folder of the operator."""
+    file, plan = inbox(tmp_path)
+    fill(tmp_path / "inbox", plan, 1)
+    content = json.loads(json.dumps(plan.document))
+    content["questions"][0]["choices"][0]["boxes"][0]["path"] = "../../../elsewhere"
+    (tmp_path / "inbox" / "plan.signed").write_bytes(plans.signed(json.dumps(content).encode()))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(SourceError, match="its plan has reports collected where the spec's plan has none"):
+        settled(file, "monday")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_inboxs_place_is_not_published(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    spec = load_spec(_people(tmp_path, source={"inbox": str(tmp_path / "far" / "inbox")}))
+    assert json.loads(spec.public)["source"]["inbox"] == "inbox"
+    assert str(tmp_path) not in spec.public

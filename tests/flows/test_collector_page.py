@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from pldp.client import check_message
+from pldp.client import check_message, explain
+from pldp.client.explain import per_100
 from pldp.client.message import Accepted
 from tests import baskets, items
 from tests.flows.browser import CHROMIUM, Page, browser
@@ -19,6 +20,7 @@ from tests.flows.test_collector import Service
 
 pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here"), pytest.mark.usefixtures("server")]
 MEAL = "marmalade-and-quince"
+RARE = {"minimum_support": 0.1, "length": 1}
 
 
 @pytest.fixture
@@ -193,3 +195,18 @@ def test_it_fits_the_screen_and_everything_has_a_label(service: Service, page: P
     unlabelled = "[...document.querySelectorAll('input, select')].filter(e => !e.labels.length && !e.ariaLabel).length"
     assert page.evaluate(unlabelled) == 0
     (service.folder / f"page-{width}-{'dark' if dark else 'light'}.png").write_bytes(page.screenshot())
+
+
+def test_the_picture_is_of_the_answer_that_is_hidden_least(tmp_path: Path, page: Page) -> None:
+    graded = {"of": 3, "levels": dict(zip(baskets.ITEMS, (0, 0, 1, 2, 2, 1), strict=True))}
+    with served(
+        tmp_path, make=baskets.world, levels=None, users=None, holds="one", itemsets=RARE, sensitivity=graded
+    ) as service:
+        opened(page, service)
+        (question,) = service.plan.questions.values()
+        (choice,) = question.choices
+        odds = explain(question, choice)
+        assert odds.other is not None
+        assert per_100(odds.other[0]) != per_100(odds.other[1]), "else this shows nothing"
+        labels = page.evaluate("[...document.querySelectorAll('.picture')].map((one) => one.ariaLabel)")
+        assert labels[0].startswith(f"{per_100(odds.other[0])} of 100 people without"), labels

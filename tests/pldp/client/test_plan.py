@@ -48,6 +48,7 @@ def test_a_fingerprint_may_be_spelled_as_people_do(spelled: str) -> None:
         (signed(BODY) + b" ", "changed after"),
         (signed(BODY).replace(b'"soup"', b'"soap"'), "changed after"),
         (signed(BODY.replace(b'"version": 1', b'"version": 2')), "kind or version"),
+        (signed(BODY.replace(b'"version": 1', b'"version": true')), "kind or version"),
         (signed(BODY.replace(b"collection plan", b"plan")), "kind or version"),
         (signed(BODY.replace(b'"krr"', b'"none"', 1)), "does not say what a client needs"),
         (signed(BODY.replace(b'"redraw"', b'"again"', 1)), "does not say what a client needs"),

@@ -14,19 +14,22 @@ import pytest
 
 from pldp.channels.exact import SCALE, exp_below
 from pldp.channels.registry import PROTOCOLS
-from pldp.client import parse_plan
+from pldp.client import Refused, parse_plan
 from pldp.client.dice import HALF
+from pldp.client.fitting import leak
 from pldp.client.holdings import Bits, Law, OneValue, Sampled
 from pldp.client.numeric import HM, MECHANISMS, Duchi, Laplace, Window
 from pldp.client.protocols import BRR, KRR, OLH, OUE, Subset
 from pldp.client.protocols import PROTOCOLS as CLIENTS
 from pldp.client.spend import LOG2_E, PLACES, Unbounded, allowed, dealt, exponential, spend
+from pldp.privacy.leak import level_leak
 from pldp.questions.aggregates.noise import TwoSidedGeometric
+from pldp.questions.histograms.question import Histograms
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.sampling import SetSampling
 from pldp.questions.items.values import ValueChannel
 from pldp.questions.numbers.choice import MECHANISMS as NUMERIC
-from tests.pldp.client.plans import document
+from tests.pldp.client.plans import document, histograms
 from tests.pldp.client.test_message import CASES
 from tests.pldp.client.vectors import cases
 
@@ -215,3 +218,26 @@ def test_a_millionth_less_than_is_spent_is_refused_for_every_case() -> None:
         part["epsilon"] = str(Fraction(part["epsilon"]) * Fraction(10**6 - 1, 10**6))
         with pytest.raises(Exception, match="would tell more"):
             parse_plan(json.dumps(document_).encode())
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "brr", "oue"])
+def test_a_hidden_level_is_told_as_the_pipeline_says(mechanism: str) -> None:
+    made = histograms(hidden=True, mechanism=mechanism)
+    plan, release = parse_plan(document(made)), made[0].questions[0]
+    assert isinstance(release, Histograms)
+    assert release.hidden is not None
+    for attribute in release.attributes:
+        ratio = level_leak([attribute.protocols], release.hidden.protocol)
+        assert ratio is not None
+        assert_is(leak(plan.questions[attribute.name]), ratio, factors=attribute.protocols[0].domain_size + 1)
+
+
+def test_a_level_that_only_some_reports_can_come_from_is_refused() -> None:
+    """Of a single value there is nothing to tell but the level."""
+    content = json.loads(document(histograms(hidden=True, mechanism="brr")))
+    content["attributes"][0]["values"] = ["soup"]
+    content["questions"] = content["questions"][:1]
+    for keep, choice in zip((0, HALF, SCALE), content["questions"][0]["choices"], strict=True):
+        choice["channel"] = {"mechanism": "brr", "domain_size": "1", "keep": str(keep)}
+    with pytest.raises(Refused, match="would tell more than"):
+        parse_plan(json.dumps(content).encode())

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,6 +22,7 @@ from pldp.errors import HomeError
 from pldp.tasks.collector import boxes
 from pldp.tasks.collector.closing import close_slot
 from pldp.tasks.collector.manifest import Manifest
+from pldp.tasks.collector.owner import close_as_owner, forget_as_owner
 from pldp.tasks.collector.store import Outcome, Store, database
 from tests.people import mode
 from tests.pldp.client import plans
@@ -83,7 +85,7 @@ def test_root_closes_the_inbox_of_a_collector_of_nobody(plan: Plan, reachable: P
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "holds\n"
-    closed = close_slot(folder, "monday", plan, patience=60)
+    closed = close_as_owner(folder, "monday", plans.signed(plans.document(plans.histograms())))
     out, _ = holder.communicate(timeout=60)
     assert (out, holder.returncode) == ("let go\n", 0)
     assert Manifest.read(closed) == Manifest(1, {})
@@ -132,3 +134,51 @@ def test_a_message_counts_once_over_all_slots_of_its_plan(tmp_path: Path, plan: 
     close_slot(tmp_path, "last", over)
     with Store(tmp_path, database(tmp_path, 4)) as store:
         assert list(store.keys()) == [], "after that nobody is answered, and nothing is kept"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_root_follows_no_link_of_the_collectors_user(reachable: Path) -> None:
+    """It once gave away whatever a link in place of the inbox's files led to, and closed it to others."""
+    body = plans.document(plans.histograms())
+    theirs = reachable / "theirs"
+    theirs.mkdir(mode=0o755)
+    (theirs / "file").write_text("of root")
+    (theirs / "file").chmod(0o644)
+    for name in ("closed", "closing.lock", "inbox-0.sqlite"):
+        folder = reachable / f"inbox {name}"
+        folder.mkdir()
+        os.chown(folder, NOBODY, NOBODY)
+        (folder / name).symlink_to(theirs if name == "closed" else theirs / "file")
+        with pytest.raises(HomeError, match=f"{name}: is a link, and nothing that lies in an inbox is one"):
+            close_as_owner(folder, "monday", plans.signed(body))
+        assert {(path.stat().st_uid, mode(path) & 0o777) for path in theirs.iterdir()} == {(0, 0o644)}
+        assert (theirs.stat().st_uid, mode(theirs) & 0o777) == (0, 0o755)
+        assert [path.read_text() for path in theirs.iterdir()] == ["of root"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_root_works_in_anothers_inbox_as_that_user(
+    plan: Plan, reachable: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed, released and forgotten: all that is there is that user's, who is told nothing of root's environment."""
+    monkeypatch.setenv("PGPASSWORD", "not for nobody")
+    folder = reachable / "inbox"
+    seen: list[dict[str, Any]] = []
+    folder.mkdir()
+    os.chown(folder, NOBODY, NOBODY)
+    with Store(folder, database(folder, 0)) as store:
+        store.put([message(plan)])
+    run = subprocess.run
+
+    def watched(*words: Any, **named: Any) -> Any:
+        seen.append(named)
+        return run(*words, **named)
+
+    monkeypatch.setattr(subprocess, "run", watched)
+    closed = close_as_owner(folder, "monday", plans.signed(plans.document(plans.histograms())))
+    assert Manifest.read(closed) == Manifest(1, {})
+    forget_as_owner(folder, closed, "release-1")
+    assert [path.name for path in closed.iterdir()] == ["released.json"]
+    assert {(path.stat().st_uid, mode(path) & 0o077) for path in folder.rglob("*")} == {(NOBODY, 0)}
+    assert len(seen) == 2
+    assert not any("PGPASSWORD" in one["env"] for one in seen)
