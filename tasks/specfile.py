@@ -18,9 +18,9 @@ from pydantic import ValidationError
 
 from pldp.errors import Outcome, SourceError, SpecError, quoted
 from pldp.questions.plan import Plan
-from pldp.questions.several import SEVERAL, entries_of
+from pldp.questions.several import entries_of
 from pldp.questions.source import roles
-from pldp.questions.specs import SPECS, AnySpec, kind_of
+from pldp.questions.specs import KINDS_STATED, SPECS, AnySpec, known_kind
 from pldp.spec.columns import check_roles
 from pldp.spec.runner import RunnerOptions
 from pldp.spec.source import SUFFIXES
@@ -129,11 +129,9 @@ def load_spec(
     An evaluation may ask for what no release does.
     """
     content = read_content(path, source, runner)
-    kind = kind_of(content)
-    known = SPECS.get(kind) if isinstance(kind, str) else None
-    if known is None or (kind == SEVERAL and "questions" not in content):
-        rule = "kind must be histograms, aggregates or items; several at once stand under questions"
-        raise SpecError(rule, Outcome.NOTHING_RUN, file=path, value=quoted(kind))
+    known = known_kind(content)
+    if known is None:
+        raise SpecError(KINDS_STATED, Outcome.NOTHING_RUN, file=path, value=quoted(content.get("kind")))
     if not known.model.model_fields["kind"].is_required():
         content.pop("kind", None)
     try:
