@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from pldp.page.blocks import Bar, Bars, Chart, Dots, GroupedBars, Lines, Series, Spread, Steps, Strip
 from pldp.tasks.courses import draw_lines, draw_steps
-from pldp.tasks.drawing import PALETTE, SIZE, WIDTH, Scale, Sheet, tick_label, ticks, width, wrapped
+from pldp.tasks.drawing import PALETTE, SIZE, WIDER, WIDTH, Scale, Sheet, tick_label, ticks, width, wrapped
 
 FLAG = "◦ "
 """Before the name of a value that is not reliable."""
@@ -37,10 +37,10 @@ def _row_height(series: int, names: Sequence[Sequence[str]]) -> float:
 
 def _names(rows: Sequence[str], reliable: Sequence[bool] = ()) -> tuple[list[list[str]], float]:
     """The lines of every row's name, marked where not reliable, and the room that they take."""
-    lines = [wrapped(row, _NAMES) for row in rows]
+    lines = [wrapped(row, _NAMES / WIDER) for row in rows]
     for line, sound in zip(lines, reliable, strict=False):
         line[0] = line[0] if sound else FLAG + line[0]
-    return lines, max((width(line) for each in lines for line in each), default=0.0) + 8
+    return lines, max((width(line) * WIDER for each in lines for line in each), default=0.0) + 8
 
 
 def _axis(sheet: Sheet, scale: Scale, top: float, bottom: float, unit: str, title: str) -> None:
@@ -69,7 +69,7 @@ def _beside_figures(
     stop = WIDTH - 8
     for end, figure in ends:
         part = (end - low) / (high - low) if high > low else 0.0
-        room = WIDTH - 2 - _GAP - width(figure, size) - start
+        room = WIDTH - 2 - _GAP - width(figure, size) * WIDER - start
         stop = min(stop, start + room / part) if part > 0 else stop
     return Scale(low, high, start, max(stop, start + 20))
 
@@ -181,7 +181,7 @@ def _spread(chart: Spread) -> Markup:
     """Bins on top, mean and quantiles below them, on the same axis."""
     sheet = Sheet()
     names, room = _names([bar.label for bar in chart.bars])
-    figures = max(width(bar.figure) for bar in chart.bars) + _GAP
+    figures = max(width(bar.figure) * WIDER for bar in chart.bars) + _GAP
     scale = Scale(*chart.bounds, room, WIDTH - 2 - figures)
     top = 56.0 if chart.bins else 4.0
     _axis(sheet, scale, 4.0, top + _ROW * len(names), "number", "")

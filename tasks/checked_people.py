@@ -54,8 +54,9 @@ def check_people(people: People, findings: Checked) -> None:
     total, users, compared, different, *counts = rows
     account(people.file, records, total, users, people.most_left_out, findings)
     if people.user is not None and different < compared:
-        many = f"{'at least ' if slices > 1 else ''}{compared - different:,}"
-        twice = f"a user id stands in more than one row ({many} rows too many)"
+        more = compared - different
+        many = f"{'at least ' if slices > 1 else ''}{more:,} row{'s' if more > 1 else ''}"
+        twice = f"a user id stands in more than one row ({many} too many)"
         findings.refuse(twice, file=people.file.name, column=people.user, remedy="Keep one row per user.")
     for at, i in enumerate(cells):
         _tell(people, i, counts[2 * at : 2 * at + 2], firsts[2 * at : 2 * at + 2], findings)

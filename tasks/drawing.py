@@ -33,7 +33,7 @@ _WIDTHS = (
 )  # fmt: skip
 """Of printable ASCII in Helvetica, in thousandths of the type size; Arial and Liberation Sans have the same."""
 
-_WIDER = 1.2
+WIDER = 1.2
 """Times as wide a letter may be in another font, as DejaVu Sans, which stands in for these where there is none."""
 
 
@@ -170,8 +170,8 @@ class Sheet:
         """Marks and names in as many lines as they need; where the picture below begins."""
         x, y = 2.0, 9.0
         for name, place in names:
-            shown = wrapped(name, (WIDTH - 30) / _WIDER, 1)[0]
-            room = 12 + width(shown) * _WIDER + 12
+            shown = wrapped(name, (WIDTH - 30) / WIDER, 1)[0]
+            room = 12 + width(shown) * WIDER + 12
             if x > 2 and x + room > WIDTH:
                 x, y = 2.0, y + 15
             self.mark(x + 4, y - 4, place)

@@ -31,7 +31,7 @@ def write_plan(
             Outcome.NOTHING_WRITTEN,
             file=file.path,
             field="source",
-            remedy="Set source.reports.",
+            remedy="Set source.inbox, or source.reports.",
         )
     file.refuse_release()
     try:

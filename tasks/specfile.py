@@ -20,7 +20,7 @@ from pldp.errors import Outcome, SourceError, SpecError, quoted
 from pldp.questions.plan import Plan
 from pldp.questions.several import entries_of
 from pldp.questions.source import roles
-from pldp.questions.specs import SPECS, AnySpec, kind_of
+from pldp.questions.specs import KINDS_STATED, SPECS, AnySpec, known_kind
 from pldp.spec.columns import check_roles
 from pldp.spec.runner import RunnerOptions
 from pldp.spec.source import SUFFIXES
@@ -130,10 +130,9 @@ def load_spec(
     An evaluation may ask for what no release does.
     """
     content = read_content(path, source, runner)
-    kind = kind_of(content)
-    known = SPECS.get(kind) if isinstance(kind, str) else None
+    known = known_kind(content)
     if known is None:
-        raise SpecError(f"kind must be {', '.join(SPECS)}", Outcome.NOTHING_RUN, file=path, value=quoted(kind))
+        raise SpecError(KINDS_STATED, Outcome.NOTHING_RUN, file=path, value=quoted(content.get("kind")))
     if not known.model.model_fields["kind"].is_required():
         content.pop("kind", None)
     try:

@@ -89,5 +89,9 @@ def reason(options: Sequence[Candidate], chosen: Candidate) -> str:
     if more < -_EQUAL:
         return f"tells least about the level; {second.mechanism} would have {-100 * more:.3g} % less variance"
     if more <= _EQUAL:
-        return f"as precise as {second.mechanism}, with reports of {chosen.report_bytes} bytes"
+        return f"as precise as {second.mechanism}, with reports of {_bytes(chosen.report_bytes)}"
     return f"{second.mechanism}, the next best, has {100 * more:.3g} % more variance"
+
+
+def _bytes(number: int) -> str:
+    return "1 byte" if number == 1 else f"{number} bytes"

@@ -40,6 +40,10 @@ class Published:
         parts = self.promised.get("questions")
         return (self,) if parts is None else tuple(replace(self, statement=part, alone=False) for part in parts)
 
+    def said(self, key: str) -> Any:
+        """What the statement says under a key, or the part of it that says it; None where none does."""
+        return next((part.promised[key] for part in self.promises() if part.promised.get(key) is not None), None)
+
     @property
     def confidence(self) -> float:
         return float(self.stated("intervals", "confidence") or 0.95)

@@ -67,3 +67,15 @@ SPECS: dict[str, SpecKind] = {
     **ENTRIES,
     SEVERAL: SpecKind(SeveralSpec, _several, _several_tables),
 }
+
+_FIRST, _LAST = list(ENTRIES)[:-1], list(ENTRIES)[-1]
+KINDS_STATED = f"kind must be {', '.join(_FIRST)} or {_LAST}; several at once stand under questions"
+"""The rule of a spec's kind; that of several questions is never written."""
+
+
+def known_kind(content: Mapping[str, Any]) -> SpecKind | None:
+    """The kind that a spec's content states; None where it is none that an author may write."""
+    kind = kind_of(content)
+    if not isinstance(kind, str) or (kind == SEVERAL and "questions" not in content):
+        return None
+    return SPECS.get(kind)

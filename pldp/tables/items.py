@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pldp.tables.declaration import RELEASE_ID, Interval, Table, error, real, texts, whole
 
+PLACE = "items"
+"""What rows of budgets are named that are about items: a user's whole row of them, or a user's one value."""
+
 ITEMSETS = Table(
     name="itemsets",
     grain="release × item set: every declared item, every longer set that may be frequent or was asked about",

@@ -45,7 +45,7 @@ def test_all_problems_at_once_and_never_a_value(wrong: Path, pldp: Pldp) -> None
         "readable row 4, column job: 2 cells hold a value that is not declared",
         "column sex: 1 cell holds nothing, and no missing value is declared",
         "column income: 1 cell holds no number",
-        "column id: a user id stands in more than one row (1 rows too many)",
+        "column id: a user id stands in more than one row (1 row too many)",
         "4 of 205 rows would be left out (1 of too few or too many cells, 3 without a user id)",
         "Nothing was run.",
     ):

@@ -70,6 +70,7 @@ def test_a_plan_of_raw_rows_is_not_for_clients(tmp_path: Path, pldp: Pldp, key: 
     failed = pldp("collect", "plan", write_spec(tmp_path), "--key", key[0], "--out", tmp_path / "plan.signed")
     assert failed.code == 2
     assert "source must be what clients send" in failed.err
+    assert "Set source.inbox, or source.reports." in failed.err
     assert not (tmp_path / "plan.signed").exists()
 
 

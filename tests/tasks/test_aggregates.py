@@ -430,7 +430,7 @@ def test_specs_in_the_words_of_the_file(tmp_path: Path) -> None:
         load_spec(write_spec(tmp_path, providers={"ads": {"epsilon": 1e-10}}))
     with pytest.raises(SourceError, match="there is no column 'what', which the spec names"):
         load_spec(write_spec(tmp_path, catalogue={"path": "catalogue.csv", "item": "what"}))
-    with pytest.raises(SpecError, match="kind must be"):
+    with pytest.raises(SpecError, match="kind must be histograms, aggregates or items; several at once stand under"):
         load_spec(write_spec(tmp_path, kind="aggregate"))
     assert load_spec(write_spec(tmp_path)).plan.name == "films"
     (tmp_path / "items.parquet").unlink()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pldp.page.blocks import Bar, Bars, Chart, Dots, GroupedBars, Lines, Point, Series, Spread, Steps, Strip
 from pldp.tasks.charts import FADED, FLAG, draw, draw_strip
-from pldp.tasks.drawing import PALETTE, WIDTH, Scale, plain, ticks, width, wrapped
+from pldp.tasks.drawing import PALETTE, WIDER, WIDTH, Scale, plain, ticks, width, wrapped
 
 LIGHT, DARK = "#fcfcfa", "#14161a"
 EVIL = '<script>alert("x")</script>'
@@ -129,6 +129,17 @@ def test_every_bar_has_its_figure_and_it_stays_within_the_picture() -> None:
     for each in bars:
         assert placed[each.figure] + width(each.figure) <= WIDTH
     assert "Largest" not in svg
+
+
+@pytest.mark.parametrize("form", [Bars, Dots])
+def test_names_and_figures_stay_within_the_picture_in_a_wider_font(form: type) -> None:
+    """As they are drawn where there is neither Arial nor a font of its widths."""
+    name = "Brötchen + Öl (alle Sorten)"
+    bars, dots = Bars("x", (bar(name, 0.9),)), Dots("x", (name,), (Series("high", 0),), points(1, 1))
+    texts = re.findall(r'<text x="([\d.]+)"([^>]*)>([^<>]*)</text>', draw(bars if form is Bars else dots))
+    ends = [(float(x), settings, WIDER * width(text)) for x, settings, text in texts]
+    assert all(x - room >= 0 for x, settings, room in ends if 'anchor="end"' in settings)
+    assert all(x + room <= WIDTH for x, settings, room in ends if "anchor" not in settings)
 
 
 @given(st.floats(-1e12, 1e12), st.floats(1e-9, 1e12), st.integers(2, 8))

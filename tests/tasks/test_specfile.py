@@ -97,6 +97,13 @@ def test_all_broken_rules_are_told_at_once(tmp_path: Path) -> None:
     assert "nmae" in said
 
 
+def test_several_is_no_kind_that_an_author_writes(tmp_path: Path) -> None:
+    """It named keys that no spec has."""
+    (tmp_path / "spec.yaml").write_text("kind: several\nname: x\nsource: {path: people.csv}\n")
+    with pytest.raises(SpecError, match="several at once stand under questions"):
+        load_spec(tmp_path / "spec.yaml")
+
+
 def test_long_values_are_cut(tmp_path: Path) -> None:
     said = message(write_spec(tmp_path, name="x" * 500))
     assert "…" in said

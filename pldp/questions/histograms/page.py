@@ -67,7 +67,7 @@ def results(page: Published) -> tuple[Section, ...]:
 
 def _method(page: Published, method: str, postprocess: str) -> Text:
     """How the published shares came about, every name explained where it stands."""
-    hidden = page.promised.get("hidden_levels")
+    hidden = page.said("hidden_levels")
     return (
         "Levels are hidden; the estimate is by " if hidden else "The estimates of the levels were combined by ",
         code(method),
@@ -102,7 +102,7 @@ def _attribute(
             Paragraph(("Only the first attributes of a release are drawn; the numbers are in the table.",), "soft")
         )
     digits = words.decimals(min(row["standard_error"] for row in rows))
-    who = strong("All users." if page.promised.get("hidden_levels") else "All levels combined.")
+    who = strong("All users." if page.said("hidden_levels") else "All levels combined.")
     said: Text = (f" Estimated share of all {page.n_users:,} users.",) if grid is None else grid[1]
     beside = len({row["level"] for row in of_levels})
     drawn = _bars(page, name, rows[:CHART_VALUES], digits, beside) if place < CHARTED else None

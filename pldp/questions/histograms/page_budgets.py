@@ -30,10 +30,11 @@ MANY = 12
 def budgets(page: Published) -> tuple[Block, ...]:
     """What each level spends on each attribute: the largest drawn, all of them as a table. Numbers are shown with
     them."""
-    rows = page.rows("budgets")
+    asked = {attribute["attribute"] for attribute in page.said("attributes") or ()}
+    rows = [row for row in page.rows("budgets") if not asked or row["attribute"] in asked]  # other kinds have rows too
     if not rows or not (page.rows("histograms") or page.rows("means")):
         return ()
-    hidden = page.promised.get("hidden_levels")
+    hidden = page.said("hidden_levels")
     levels = list(dict.fromkeys(row["level"] for row in rows))
     attributes = grouped(rows, "attribute")
     alike = _alike(page, attributes)

@@ -108,7 +108,7 @@ def _level_dots(
 
 def level_shares(page: Published) -> tuple[Section, ...]:
     """The section of how many people chose each level, which only hidden levels have to estimate; none elsewhere."""
-    shares, hidden = page.rows("level_shares"), page.promised.get("hidden_levels")
+    shares, hidden = page.rows("level_shares"), page.said("hidden_levels")
     if not shares or not hidden:
         return ()
     by_attribute = bool(shares[0]["attribute"])

@@ -89,7 +89,8 @@ def _alone(page: Published) -> tuple[Block, ...]:
     sums = tuple(
         (
             strong(part["column"]),
-            f" goes into {', '.join(part['attributes'])}: at most ε = {words.above(part['worst_epsilon'])} together.",
+            f" goes into {', '.join(map(page.wording.attribute, part['attributes']))}: at most "
+            f"ε = {words.above(part['worst_epsilon'])} together.",
         )
         for part in shared
     )

@@ -24,6 +24,7 @@ from pldp.page.blocks import (
 from pldp.page.promises import epsilon
 from pldp.page.published import KindPage, Published, Query, Row, grouped
 from pldp.questions.items.page_promise import TABLED, holds_one, promise
+from pldp.tables.items import PLACE
 
 CHARTED = 30
 """Sets of a length that are drawn, the most supported."""
@@ -122,11 +123,11 @@ def _rules(page: Published) -> tuple[Section, ...]:
     rows = sorted(page.rows("rules"), key=lambda row: -row["ci_low"])
     if not rows:
         return ()
-    more = "; these have the highest lower ends" if len(rows) > TABLED else ""
+    first = f"; these are the first {TABLED:,}" if len(rows) > TABLED else ""
     text = Paragraph(
         (
             f"Of those who have the left side, the share who have the right side too. {len(rows):,} rules in "
-            f"all{more}. A lift "
+            f"all, the highest lower ends of their intervals first{first}. A lift "
             "above 1 says that the two go together more often than by chance.",
         )
     )
@@ -151,9 +152,9 @@ def budgets(page: Published) -> tuple[Block, ...]:
     """What each level spends on a row of items or on a value, as a table."""
     if not page.rows("itemsets"):
         return ()
-    rows = page.rows("budgets")
+    rows = [row for row in page.rows("budgets") if row["attribute"] == PLACE]  # other kinds have rows too
     what = "value" if holds_one(page) else "whole row of items"
-    titles = ("level", "users", "mechanism", "ε given", "exact ε, at most")
+    titles = ("level", "users", "mechanism", "nominal ε", "exact ε, at most")
     lines = tuple(
         (
             (row["level"],),

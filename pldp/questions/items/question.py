@@ -46,8 +46,8 @@ from pldp.questions.question import (
     Sheet,
     Tallies,
 )
+from pldp.tables.items import PLACE
 
-PLACE = "items"
 LEAST_CELLS = 64
 """What a user counts for at least: the items that a row may hold."""
 ITEM_CELLS = 2

@@ -125,6 +125,46 @@ def test_each_of_several_promises_reads_its_own_part_and_what_is_common_is_said_
     assert not any("All your answers together" in line for line in said)
 
 
+def test_budgets_of_several_kinds_stand_each_with_its_own_kind() -> None:
+    """All of them are in one table: a row of items listed what histograms spend, and histograms what items do."""
+    each = {name: KINDS[name]() for name in ("histograms", "items", "aggregates")}
+    tables: dict[str, list[Any]] = {}
+    for page in each.values():
+        for name, rows in page.tables.items():
+            tables.setdefault(name, []).extend(rows)
+    parts = [{**page.promised, "kinds": [kind]} for kind, page in each.items()]
+    together = replace(histograms(), tables=tables, statement={"questions": parts})
+    for kind in KIND_PAGES:
+        alone = tuple(block for page in each.values() for block in kind.budgets(page))
+        assert kind.budgets(together) == alone
+
+
+def test_hidden_levels_are_spoken_of_beside_other_kinds() -> None:
+    """What they come to stands in the part of the statement that is about histograms."""
+    statement = {**histograms().promised, "hidden_levels": {"epsilon_p": 1.0}}
+    budgets = [{**row, "n_users": None, "level_leak": 2.5} for row in histograms().rows("budgets")]
+    alone = histograms(statement=statement, tables={**histograms().tables, "budgets": budgets})
+    beside = replace(alone, statement={"questions": [statement, items().promised]})
+    for kind in KIND_PAGES:
+        assert kind.budgets(beside) == kind.budgets(alone)
+        assert kind.results(beside) == kind.results(alone)
+
+
+def test_answers_that_are_used_several_times_are_named_as_readers_see_them() -> None:
+    exposure = [{"column": "age", "attributes": ["age", "both"], "worst_epsilon": 3.0}]
+    page = histograms(
+        statement={**histograms().promised, "exposure": exposure},
+        wording=Wording(attributes={"age": "Age in years", "both": "Age by region"}),
+    )
+    said = [run for run in everything(promise(page)) if isinstance(run, str)]
+    assert " goes into Age in years, Age by region: at most ε = 3 together." in said
+
+
+def test_rules_say_in_which_order_they_stand() -> None:
+    said = [run for run in everything(tuple(kind.results(items()) for kind in KIND_PAGES)) if isinstance(run, str)]
+    assert any("the highest lower ends of their intervals first" in run for run in said)
+
+
 def everything(value: Any) -> Iterator[Any]:
     """Every value inside, at any depth."""
     yield value
@@ -317,7 +357,8 @@ class TestNumbers:
 def test_of_many_attributes_those_with_equal_budgets_stand_together() -> None:
     names = [f"n{i}" for i in range(20)]
     spent = [budget(name, "all", nominal_epsilon=2.0 if name == "n7" else 1.5) for name in names]
-    page = replace(numbers(), tables={**numbers().tables, "budgets": spent})
+    statement = {**numbers().promised, "attributes": [{"attribute": name} for name in names]}
+    page = replace(numbers(), tables={**numbers().tables, "budgets": spent}, statement=statement)
     (chart,) = (c for kind in KIND_PAGES for c in everything(kind.budgets(page)) if isinstance(c, GroupedBars))
     assert chart.rows == ("n0 and 18 more", "n7")
     assert [(point.row, point.value, point.figure) for point in chart.points] == [(0, 1.5, "1.5"), (1, 2.0, "2")]
