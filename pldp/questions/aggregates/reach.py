@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from pldp.estimate.distributions import norm
+from pldp.questions.aggregates.catalogue import Units
 from pldp.questions.aggregates.objectives import Floats
 
 COARSE = 12.5
@@ -25,7 +26,7 @@ COARSE = 12.5
 _POINTS = 1 << 10  # more than 40 standard deviations on either side
 
 
-def reach(spends: Floats, users: Floats, confidence: float) -> float:
+def reach(spends: Floats, users: Units, confidence: float) -> float:
     """The least that |Z| stays within with this probability; `spends` are the users' x of a unit, by profile."""
     asked = users > 0
     ratio, n = np.exp(-spends[asked]), users[asked].astype(np.float64)

@@ -57,12 +57,11 @@ def recovered(plan: Histograms) -> Iterator[Compared]:
         tallies = {path: _expected(alone, *place, leaning=leaning) for path, place in alone.places.items()}
         tables = alone.tables(alone.conclude(tallies, {method: alone.combine(method, tallies, NoReports())}))
         for attribute in attributes:
-            truth = _truths(attribute, len(plan.levels), leaning)
-            slack = _slack(plan, attribute)
+            truth, slack = _truths(attribute, len(plan.levels), leaning), _slack(plan, attribute)
             weights = _weights(plan, attribute, method, truth) if leaning else np.eye(len(truth), 1)
             whole = (weights * truth).sum(axis=0)
             yield from _published(tables, attribute, method, whole, slack)
-            if leaning:
+            if leaning and len(attribute.values) > 1:
                 yield _errors(plan, tables["histograms"], attribute, weights, whole, slack)
 
 
@@ -79,12 +78,11 @@ def _published(
     if attribute.probabilities:
         rows, edges = tables["quantiles"], np.asarray(attribute.edges)
         points = zip(rows["attribute"], rows["probability"], rows["quantile"], strict=True)
-        there = [point for name, _, point in points if name == attribute.name]
+        quantiles = np.array([point for name, _, point in points if name == attribute.name])
         expected = np.interp(attribute.probabilities, np.append(0.0, np.cumsum(whole)), edges)
-        steepest = float((np.diff(edges) / whole).max())
-        blur = (slack + ROUNDING) * whole.size * steepest / float(edges[-1] - edges[0])
-        width = edges[-1] - edges[0]
-        yield Compared.between(f"quantiles of {attribute.name} by {method}", there / width, expected / width, blur)
+        width = float(edges[-1] - edges[0])
+        blur = (slack + ROUNDING) * whole.size * float((np.diff(edges) / whole).max()) / width
+        yield Compared.between(f"quantiles of {attribute.name} by {method}", quantiles / width, expected / width, blur)
 
 
 def _errors(
@@ -93,9 +91,8 @@ def _errors(
     """The variance of docs/methods.md, section 7, times n; one is added, because without noise there is none."""
     share = np.clip(whole, 1 / MADE_UP, 1 - 1 / MADE_UP)
     sizes, spread = _sizes(plan)[:, None] / MADE_UP, share * (1 - share) * MADE_UP / (MADE_UP - 1)
-    noise = _noise(attribute, share) if len(attribute.values) > 1 else 0.0 * weights
-    expected = (weights**2 * noise / sizes).sum(axis=0) + spread * ((weights - sizes) ** 2 / sizes).sum(axis=0)
-    expected += spread * plan.recipe.population
+    noise, apart = weights**2 * _noise(attribute, share) / sizes, (weights - sizes) ** 2 / sizes
+    expected = noise.sum(axis=0) + spread * (apart.sum(axis=0) + plan.recipe.population)
     stated = np.asarray(rows["unbiased_standard_error"])[np.asarray(rows["attribute"]) == attribute.name] ** 2 * MADE_UP
     return Compared.between(f"errors of {attribute.name}", (stated + 1) / (expected + 1), 1.0, 8 * slack)
 
@@ -137,7 +134,7 @@ def _slack(plan: Histograms, attribute: AttributePlan) -> float:
     """Estimates divide by p − q, and those of hidden levels by that of the level's report too."""
     smallest = min(level.protocol.gap for level in attribute.levels)
     gap = 1.0 if plan.hidden is None else plan.hidden.protocol.gap
-    return ROUNDING / (smallest * gap) if len(attribute.values) > 1 else 0.0
+    return ROUNDING / (smallest * gap) if smallest else 0.0  # a subset of one value has no gap, nor any noise
 
 
 def _truths(attribute: AttributePlan, levels: int, leaning: bool = False) -> Floats:

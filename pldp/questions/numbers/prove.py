@@ -30,8 +30,6 @@ PLACES = ((1.0, 8), (-1.0, 8), (0.5, 1))
 """Where made-up people stand in [−1, 1], and how many parts of them: means tell most of ε at the bounds."""
 ALONE = ("reports", "scaled")
 """Estimators that weigh levels by their people alone."""
-BENT = 1e-8
-"""What the ridge of ramps bends at an ε of 1, by what was measured from 0.01 to 400; at a smaller one 1/ε² as much."""
 EACH = 720_720
 """Expected reports of every question and class."""
 
@@ -101,8 +99,9 @@ def recovered(plan: Numbers) -> Iterator[Compared]:
 
 
 def _ramps(plan: Numbers, asked: int) -> Compared:
-    """People at every eighth edge, more of them at the higher ones: ramps are estimated without bias at edges."""
-    question = plan.questions[asked]
+    """People at every eighth edge, more of them at the higher ones: each ramp's mean tells how many lie below its edge,
+    within what the ramp bends, which its interval is charged with."""
+    question, slack = plan.questions[asked], 0.0
     places = np.arange(0, question.resolution + 1, question.resolution // 8)
     people = np.arange(1.0, places.size + 1) / np.arange(1.0, places.size + 1).sum()
     classes = []
@@ -110,16 +109,17 @@ def _ramps(plan: Numbers, asked: int) -> Compared:
         for one, window in zip(level.classes, plan.windows(asked, number), strict=True):
             bins = question.resolution
             law = np.array([bucket_law(window, float(one.budget), 2 * at / bins - 1, bins) for at in places.tolist()])
+            slack = max(slack, blur(window, float(one.budget)))
             # Beyond a whole number by a little, of which the whole is taken.
             classes.append(Class(number, window, EACH * (1 + 1e-14) * (people @ law)))
     pilot = np.full(question.resolution + 1, 1 / (question.resolution + 1))
     users = [EACH * len(level.classes) for level in plan.levels]
     design = Design.of(classes, users, question.resolution, pilot, independent=pools(plan.recipe))
-    means = design.ramps(1, None)[1].mean
-    below = (places < np.arange(means.size)[:, None]) @ people
-    least = min(float(one.budget) for level in plan.levels for one in level.classes)
-    bent = BENT * (1 + 1 / least**2)
-    return Compared(f"ramps of {question.attribute}", max(float(np.abs(means - below).max()) - bent, 0.0))
+    ramps = design.ramps(1, None)[1]
+    below = (places < np.arange(ramps.mean.size)[:, None]) @ people
+    return Compared.between(
+        f"ramps of {question.attribute}", np.maximum(np.abs(ramps.mean - below) - ramps.excess, 0), 0.0, slack
+    )
 
 
 def _by_level(plan: Numbers, truth: dict[int, float], *, leaning: bool) -> list[dict[int, float]]:

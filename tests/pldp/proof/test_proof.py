@@ -29,7 +29,7 @@ from pldp.questions.items import combine as mining
 from pldp.questions.items import sampled
 from pldp.questions.items import tables as item_tables
 from pldp.questions.items.question import Items
-from pldp.questions.numbers import estimate, ramps
+from pldp.questions.numbers import estimate, quantiles, ramps
 from pldp.questions.numbers.question import Numbers
 from pldp.questions.people.spec import Spec
 from pldp.questions.proof import proof, rehearsal
@@ -140,12 +140,16 @@ SHAPES: dict[str, Callable[[float], Question]] = {
     **{
         f"{mechanism} of {len(values)}": partial(lambda m, v, e: _histogram(m, e, v).question, mechanism, values)
         for mechanism, values in (
-            ("krr", FEW), ("subset", TWENTY), ("subset", MANY), ("brr", FEW), ("oue", FEW), ("olh", TWENTY),
+            ("krr", FEW), ("krr", ["all"]), ("subset", TWENTY), ("subset", MANY), ("brr", FEW), ("oue", FEW),
+            ("olh", TWENTY),
         )
     },
     "hidden": lambda e: _histogram("krr", e, FEW, levels=TOLD).question,
     **{name: partial(lambda m, e: _numbers(m, e).question, name) for name in ("pm", "duchi", "hm", "laplace")},
     "quantiles": lambda e: numbers.question(total=e, attributes=[numbers.PAY]),
+    "quantiles at one level": lambda e: numbers.question(
+        total=e, attributes=[numbers.PAY], levels={"choices": {"one": 1}}
+    ),
     "sampling": lambda e: make_question(budget={"total": e}, protocol="sampling"),
     "bits": lambda e: make_question(budget={"total": e}, protocol="bounded"),
     "aprr": lambda e: make_question(budget={"total": e}, protocol="aprr", sensitivity=SENSITIVITY),
@@ -312,7 +316,7 @@ def test_shares_beside_another_value_and_shifted_quantiles_are_seen(monkeypatch:
     monkeypatch.setattr(tables, "histogram_rows", lambda *rest: {**rows(*rest), "value": rows(*rest)["value"][::-1]})
     assert max(one.off for one in plan.recovered()) > 0.01
     monkeypatch.setattr(tables, "histogram_rows", rows)
-    points = binned.quantiles
+    points = quantiles.quantiles
     monkeypatch.setattr(
         binned, "quantiles", lambda *rest: tuple(replace(one, quantile=one.quantile * 1.01) for one in points(*rest))
     )
@@ -326,8 +330,8 @@ def test_a_level_of_means_left_out_and_wrong_ramps_are_seen(monkeypatch: pytest.
     monkeypatch.setattr(estimate, "_by_level", lambda m, g, n, s: right(m, g[:-1], n[:-1], s[:-1]))
     assert max(one.off for one in plan.recovered()) > 0.01
     monkeypatch.setattr(estimate, "_by_level", right)
-    ramp = ramps.ramp
-    monkeypatch.setattr(ramps, "ramp", lambda *rest: ramp(*rest) * 0.99)
+    moments = ramps.Design._moments
+    monkeypatch.setattr(ramps.Design, "_moments", lambda *rest: (moments(*rest)[0] * 0.9, moments(*rest)[1]))
     assert max(one.off for one in plan.recovered()) > 1e-3
 
 
