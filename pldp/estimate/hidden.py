@@ -131,19 +131,20 @@ def hidden_sum(
     inside = np.clip(frequency, 0, 1)
     variance = squares.sum(axis=-2) / n - inside
     # Few people may all have the same φ. Whatever their levels, they have the variance of the level that has least.
-    hit, miss = mean_squares(protocols, report)
+    hit, miss = mean_powers(protocols, report, 2)
     holder, other = (part * hit + (1 - part) * miss for part in (q + d, q))
     by_level = inside[..., None, :] * (holder - 1)[:, None] + (1 - inside[..., None, :]) * other[:, None]
     return Estimate(frequency, np.sqrt(np.maximum(variance, by_level.min(axis=-2)) / n))
 
 
-def mean_squares(protocols: tuple[PureProtocol, ...], report: PureProtocol) -> tuple[Floats, Floats]:
-    """By level: the mean of `hidden_sum`'s φ² over level reports, of a report that supports the value or does not."""
+def mean_powers(protocols: tuple[PureProtocol, ...], report: PureProtocol, power: int) -> tuple[Floats, Floats]:
+    """By level: the mean of a power of `hidden_sum`'s φ over level reports, of a report that supports the value or does
+    not."""
     q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("q", "gap"))
     levels = len(protocols)
     telling = np.full((levels, levels), report.q) + np.eye(levels) * report.gap  # (level, level that is told)
     steep, flat = ((part - report.q * part.sum()) / report.gap for part in (1 / d, q / d))
-    return telling @ (steep - flat) ** 2, telling @ flat**2
+    return telling @ (steep - flat) ** power, telling @ (-flat) ** power
 
 
 def self_calibrated(

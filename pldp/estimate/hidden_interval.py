@@ -15,7 +15,7 @@ import numpy as np
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.critical import accepted_reach
 from pldp.estimate.distributions import norm
-from pldp.estimate.hidden import calibrated_noise, hidden_sum, level_shares, mean_squares, own_bit, spread_of_levels
+from pldp.estimate.hidden import calibrated_noise, hidden_sum, level_shares, mean_powers, own_bit, spread_of_levels
 from pldp.estimate.score import Interval
 
 Test = Callable[[Floats], tuple[Floats, Floats]]
@@ -100,20 +100,25 @@ def sum_interval(
     n = tally.sum(axis=-1)[..., None]
     combined = hidden_sum(joint, tally, protocols, report)
     p, q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("p", "q", "gap"))
-    hit, miss = mean_squares(protocols, report)
+    hit, miss = mean_powers(protocols, report, 2)
     people = level_shares(tally, report).frequency
     holder, other = ((people * (part * hit + (1 - part) * miss)).sum(axis=-1)[..., None] for part in (p, q))
     step = np.sqrt(np.maximum((people * hit).sum(axis=-1)[..., None], 0)) / n
     low, gap = ((people * part).sum(axis=-1)[..., None] for part in (q, d))
+    cube, plain = mean_powers(protocols, report, 3)
+    most, rare = ((people * (part * cube + (1 - part) * plain)).sum(axis=-1)[..., None] for part in (p, q))
     estimate, inside = combined.frequency, np.clip(combined.frequency, 0, 1)
     seen, slope = combined.standard_error**2 * n + inside, np.maximum(holder - other, 0)
 
     def test(f: Floats) -> tuple[Floats, Floats]:
         square = np.maximum(seen + slope * (f - inside), other + slope * f)
         variance = square - (f**2 if population else f)
-        # Where few reports decide: half a step of one more, and both quantiles moved by the skewness of rare steps.
-        skewness = 1 - 2 * (low + f * gap)
-        away = estimate - f - step * skewness * (z**2 - 1) / 6
+        # Where few reports decide: half a step of one more, and both quantiles moved by the skewness of rare steps,
+        # or by that of φ where a few people of a noisy level make more of it.
+        steps = np.maximum(step, 1e-12) * (1 - 2 * (low + f * gap) + 1e-12)
+        third = (rare + f * (most - 3 * holder + 2 - rare)) / (n * np.maximum(other + (slope - 1) * f, 1e-12))
+        moved = np.where(third / steps > 1, third, steps)
+        away = estimate - f - moved * (z**2 - 1) / 6
         return away, np.sqrt(np.maximum(variance, 1e-12) / n) + step / (2 * z)
 
     return _accepted(test, estimate.shape, 1.0, z)

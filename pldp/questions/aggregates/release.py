@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pldp.channels.exact import log_above
 from pldp.channels.randomness import Keystream
+from pldp.questions.aggregates.budgets import TICK_BITS
 from pldp.questions.aggregates.catalogue import Catalogue, Units
 from pldp.questions.aggregates.noise import (
     FIXED_BITS,
@@ -59,6 +60,11 @@ class Mechanism:
     def noise(self, profile: int) -> tuple[TwoSidedGeometric, ...]:
         laws, law = self._distinct
         return tuple(laws[index] for index in law[profile])
+
+    @property
+    def spends(self) -> Floats:
+        """x of one grid unit, profile × attribute."""
+        return self.ticks / 2.0**TICK_BITS
 
     @cached_property
     def variance(self) -> Floats:

@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pldp.estimate.distributions import norm
 from pldp.questions.aggregates.catalogue import Units
 from pldp.questions.aggregates.objectives import Floats
+from pldp.questions.aggregates.reach import reach
 from pldp.questions.aggregates.release import Mechanism
 
 _RELIABLE = 3.0
@@ -71,12 +71,12 @@ def estimate_totals(sums: Sums, mechanism: Mechanism, confidence: float = 0.95) 
     """The noise has mean zero, so the sum of the reports is unbiased for the sum of the aggregates of these users.
 
     Its variance is that of the implemented noise, added over users by their profiles; the data add none, being those of
-    the users themselves. Intervals are normal: at 95 % a single report is covered in 93.7 %, a sum of ten in 94.8 %.
+    the users themselves. Intervals are those of the noise's own law (`reach`): whole units where it is a few of them.
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie strictly between 0 and 1 (got {confidence:g})")
     grid = np.array([float(step) for step in mechanism.catalogue.grid])
     total = sums.reports * grid
     error = np.sqrt(sums.users @ mechanism.variance) * grid
-    reach = float(norm.isf((1 - confidence) / 2)) * error
-    return Totals(total, error, total - reach, total + reach, sums.n_reports)
+    reaches = np.array([reach(spends, sums.users, confidence) for spends in mechanism.spends.T]) * grid
+    return Totals(total, error, total - reaches, total + reaches, sums.n_reports)

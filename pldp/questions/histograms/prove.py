@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from pldp.proof.support import BLOCKS, cells_for, compare_support, people_for, s
 from pldp.proof.trial import OFF, Trial, shifted
 from pldp.questions.histograms.reports import HistogramTally
 from pldp.questions.madeup import MadeUp, NoReports, counted
-from pldp.questions.question import Sheet
+from pldp.questions.question import Rows, Sheet
 
 if TYPE_CHECKING:
     from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
@@ -29,6 +29,7 @@ MADE_UP = 1_000_000
 """People behind expected tallies: enough that no estimator takes them for few."""
 _CALLS, _LEAST_BLOCKS = 400, 3
 """How often people of one value are drawn, of all channels together: each time takes a millisecond, however few."""
+_LEAST_NOISE = 1e-6
 HIDDEN_METHODS = ("auem", "self-calibrated", "sum")
 
 
@@ -42,38 +43,98 @@ def recomputed(plan: Histograms) -> Iterator[Compared]:
 
 
 def recovered(plan: Histograms) -> Iterator[Compared]:
-    """By every method that is linear in the tallies, or a ratio of such; likelihoods and `op` have them beside."""
+    """By every method that is linear in the tallies, or a ratio of such; likelihoods and `op` have them beside.
+    Post-processing comes after the unbiased column; of hidden levels the errors of quantiles are simulated."""
     known = LINEAR_METHODS if plan.hidden is None else HIDDEN_METHODS
     asked = [method for method in plan.methods if method in known] or [known[0] if plan.hidden else "oc+"]
-    # Post-processing comes after the unbiased column, which is looked at here.
-    attributes = tuple(a.model_copy(update={"methods": tuple(asked), "probabilities": ()}) for a in plan.attributes)
-    recipe = replace(plan.recipe, method=asked[0], postprocess="none")
-    linear = plan.model_copy(update={"attributes": attributes, "recipe": recipe})
+    left_out = {"probabilities": ()} if plan.hidden is not None else {}
     for method in asked:
-        # Whoever adds up needs nothing of choices: levels whose people differ show the weight of each.
-        leaning = method == "sum" and plan.hidden is None
-        tallies = {path: _expected(linear, *place, leaning=leaning) for path, place in linear.places.items()}
-        first = {method: linear.combine(method, tallies, NoReports())}
-        alone = linear.model_copy(
-            update={
-                "attributes": tuple(a.model_copy(update={"methods": (method,)}) for a in attributes),
-                "recipe": replace(recipe, method=method),
-            }
-        )
-        rows = alone.tables(alone.conclude(tallies, first))["histograms"]
-        names, shares = np.asarray(rows["attribute"]), np.asarray(rows["unbiased_frequency"], dtype=np.float64)
-        for attribute in plan.attributes:
-            mine = shares[names == attribute.name]
-            truth = _truths(attribute, len(plan.levels), leaning)
-            whole = _sizes(plan) @ truth / MADE_UP
-            yield Compared.between(f"{attribute.name} by {method}", mine, whole, _slack(plan, attribute))
+        # Levels whose people differ show the weight of each. Nothing falls back, however far they are apart.
+        leaning = plan.hidden is None and _weights_known(plan, method)
+        recipe = replace(plan.recipe, method=method, postprocess="none", alpha=0.0)
+        attributes = tuple(a.model_copy(update={"methods": (method,), **left_out}) for a in plan.attributes)
+        alone = plan.model_copy(update={"attributes": attributes, "recipe": recipe})
+        tallies = {path: _expected(alone, *place, leaning=leaning) for path, place in alone.places.items()}
+        tables = alone.tables(alone.conclude(tallies, {method: alone.combine(method, tallies, NoReports())}))
+        for attribute in attributes:
+            truth, slack = _truths(attribute, len(plan.levels), leaning), _slack(plan, attribute)
+            weights = _weights(plan, attribute, method, truth) if leaning else np.eye(len(truth), 1)
+            whole = (weights * truth).sum(axis=0)
+            yield from _published(tables, attribute, method, whole, slack)
+            if leaning and len(attribute.values) > 1:
+                yield _errors(plan, tables["histograms"], attribute, weights, whole, slack)
+
+
+def _published(
+    tables: Mapping[str, Rows], attribute: AttributePlan, method: str, whole: Floats, slack: float
+) -> Iterator[Compared]:
+    """Shares by the value that stands beside them, and quantiles of people spread evenly in their bins."""
+    for name, column in (("histograms", "unbiased_frequency"), ("histograms", "frequency"), ("estimates", "frequency")):
+        rows = tables[name]
+        mine = np.flatnonzero(np.asarray(rows["attribute"]) == attribute.name)
+        shares = {rows["value"][row]: rows[column][row] for row in mine.tolist()}
+        there = [shares.get(value, np.nan) for value in attribute.values]
+        yield Compared.between(f"{attribute.name} by {method}", there, whole, slack)
+    if attribute.probabilities:
+        rows, edges = tables["quantiles"], np.asarray(attribute.edges)
+        points = zip(rows["attribute"], rows["probability"], rows["quantile"], strict=True)
+        quantiles = np.array([point for name, _, point in points if name == attribute.name])
+        expected = np.interp(attribute.probabilities, np.append(0.0, np.cumsum(whole)), edges)
+        width = float(edges[-1] - edges[0])
+        blur = (slack + ROUNDING) * whole.size * float((np.diff(edges) / whole).max()) / width
+        yield Compared.between(f"quantiles of {attribute.name} by {method}", quantiles / width, expected / width, blur)
+
+
+def _errors(
+    plan: Histograms, rows: Rows, attribute: AttributePlan, weights: Floats, whole: Floats, slack: float
+) -> Compared:
+    """The variance of docs/methods.md, section 7, times n; one is added, because without noise there is none."""
+    share = np.clip(whole, 1 / MADE_UP, 1 - 1 / MADE_UP)
+    sizes, spread = _sizes(plan)[:, None] / MADE_UP, share * (1 - share) * MADE_UP / (MADE_UP - 1)
+    noise, apart = weights**2 * _noise(attribute, share) / sizes, (weights - sizes) ** 2 / sizes
+    expected = noise.sum(axis=0) + spread * (apart.sum(axis=0) + plan.recipe.population)
+    stated = np.asarray(rows["unbiased_standard_error"])[np.asarray(rows["attribute"]) == attribute.name] ** 2 * MADE_UP
+    return Compared.between(f"errors of {attribute.name}", (stated + 1) / (expected + 1), 1.0, 8 * slack)
+
+
+def _noise(attribute: AttributePlan, share: Floats) -> Floats:
+    """v_τ of one report, (level, value)."""
+    laws = [support_law(at.protocol, float(at.budget)) for at in attribute.levels]
+    return np.stack([(share * one.p * (1 - one.p) + (1 - share) * one.q * (1 - one.q)) / one.gap**2 for one in laws])
+
+
+def _weights_known(plan: Histograms, method: str) -> bool:
+    """Whether weights have a formula: not under a cap, nor of `guarded` with a dependence above 1, where they are
+    found; and of `oc`, whose weights are the noise's, where doubles have digits of it."""
+    if method == "sum":
+        return True
+    if plan.recipe.level_weight_cap is not None or (method == "guarded" and plan.recipe.dependence != 1):
+        return False
+    return method != "oc" or all(
+        support_law(at.protocol, float(at.budget)).q > _LEAST_NOISE for a in plan.attributes for at in a.levels
+    )
+
+
+def _weights(plan: Histograms, attribute: AttributePlan, method: str, truth: Floats) -> Floats:
+    """(level, value), by the formulas of docs/methods.md, section 7: ∝ n_τ, n_τ/v_τ, n_τ/(v_τ + S²)."""
+    sizes = _sizes(plan)[:, None] / MADE_UP
+    if method == "sum" or len(attribute.values) == 1:
+        return np.asarray(np.broadcast_to(sizes, truth.shape))
+
+    def weights(share: Floats, between: float) -> Floats:
+        raw = sizes / (_noise(attribute, share) + between * share * (1 - share) * MADE_UP / (MADE_UP - 1))
+        return np.asarray(raw / raw.sum(axis=0))
+
+    uniform = np.full(truth.shape[1], 1 / truth.shape[1])
+    pilot = np.clip((weights(uniform, 1.0) * truth).sum(axis=0), 1 / MADE_UP, 1 - 1 / MADE_UP)
+    return weights(pilot, 0.0 if method == "oc" else 1.0)
 
 
 def _slack(plan: Histograms, attribute: AttributePlan) -> float:
     """Estimates divide by p − q, and those of hidden levels by that of the level's report too."""
     smallest = min(level.protocol.gap for level in attribute.levels)
     gap = 1.0 if plan.hidden is None else plan.hidden.protocol.gap
-    return ROUNDING / (smallest * gap) if len(attribute.values) > 1 else 0.0
+    return ROUNDING / (smallest * gap) if smallest else 0.0  # a subset of one value has no gap, nor any noise
 
 
 def _truths(attribute: AttributePlan, levels: int, leaning: bool = False) -> Floats:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pldp.questions.items.ends import single_ends
 from pldp.questions.items.index import Index
+from pldp.questions.items.levels import Floats
 from pldp.questions.items.mining import EstimatedSets, Group, estimate_groups, judge, mine_groups
 from pldp.questions.items.padding import Lengths, Overlong, held_sets_at_most
 from pldp.questions.items.pooling import Weigh, alone, pool, weigher
@@ -102,15 +104,20 @@ def mine_values(plan: Items, support: Support) -> Mined:
         means.append(inverse @ shares)
         noises.append(np.square(inverse) @ shares - means[-1])
     items = _singles(plan)
+    weights = _weigh(plan, chosen, n)(items)
     share, error = pool(
-        np.stack(means, axis=1),
-        np.stack(noises, axis=1),
-        n,
-        _weigh(plan, chosen, n)(items),
-        int(n.sum()),
-        population=plan.population,
+        np.stack(means, axis=1), np.stack(noises, axis=1), n, weights, int(n.sum()), population=plan.population
     )
-    return Mined(judge(items, support.counts[chosen].T, share, error, plan.search), (), (), 1)
+    singles = judge(items, support.counts[chosen].T, share, error, plan.search)
+    return Mined(_tested(plan, singles, chosen, n, weights), (), (), 1)
+
+
+def _tested(plan: Items, singles: EstimatedSets, chosen: NDArray[np.intp], n: Counts, weights: Floats) -> EstimatedSets:
+    """Every item by itself with the interval of a test of what it may be."""
+    channels = [plan.levels[level].channel for level in chosen]
+    known = [channel for channel in channels if isinstance(channel, Bits | OneValue)]
+    low, high = single_ends(singles.support, known, n, weights, plan.search.confidence, plan.population)
+    return replace(singles, ci_low=low, ci_high=high)
 
 
 def mine_bits(plan: Items, support: Support, count: CountSets) -> Mined:
@@ -125,6 +132,7 @@ def mine_bits(plan: Items, support: Support, count: CountSets) -> Mined:
     weigh = _weigh(plan, chosen, n)
     indexes = [Index(group.n_rows, len(plan.items)) for group in groups]
     singles = estimate_groups(_singles(plan), support.counts[chosen].T, indexes, groups, plan.search, weigh)
+    singles = _tested(plan, singles, chosen, n, weigh(_singles(plan)))
     searched = 1
 
     def counted(sets: Itemsets) -> Counts:

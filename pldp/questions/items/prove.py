@@ -111,9 +111,8 @@ class _Expected(NoReports):
         self._plan, self.adapted = plan, adapted
 
     def ask(self, method: str, arrays: Itemsets) -> Any:
-        columns = [
-            MADE_UP * _bit_chances(level, supports(self._plan))[arrays].prod(axis=1) for level in self._plan.levels
-        ]
+        people = zip(self._plan.levels, supports_by_level(self._plan), people_by_level(self._plan), strict=True)
+        columns = [n * _bit_chances(level, held)[arrays].prod(axis=1) for level, held, n in people]
         return np.stack(columns, axis=1)
 
 
@@ -131,9 +130,21 @@ def supports(plan: Items) -> Floats:
     return np.asarray(parts / parts.sum() if plan.holds == "one" else 0.8 * parts)
 
 
+def supports_by_level(plan: Items) -> list[Floats]:
+    """The same at every level, except where levels are weighed by their people alone: that needs nothing of choices,
+    so that levels whose people differ show the weight of each."""
+    leaning = plan.combination == "sum"
+    return [np.roll(supports(plan), place * leaning) for place in range(len(plan.levels))]
+
+
+def people_by_level(plan: Items) -> list[int]:
+    """More at every level, so that no weight is another's."""
+    return [MADE_UP * (place + 1) for place in range(len(plan.levels))]
+
+
 def recovered(plan: Items) -> Iterator[Compared]:
-    """Every item and every longer set that mining keeps; sets are held as often as independent items would be."""
-    held = supports(plan)
+    """Every item, every longer set that mining keeps and every rule; sets are held as often as independent items."""
+    by_level, people = supports_by_level(plan), people_by_level(plan)
     adapted = None
     tallies: dict[str, ItemsTally] = {}
     for phase in range(plan.phases):
@@ -141,14 +152,24 @@ def recovered(plan: Items) -> Iterator[Compared]:
             adapted = plan.adapt(tallies)
         for path, (own_phase, level) in plan.places.items():
             if own_phase == phase:
-                counts = expected_counts(plan, plan.levels[level], phase, held, adapted)
-                tallies[path] = ItemsTally(MADE_UP, counts)  # type: ignore[arg-type]
+                counts = expected_counts(plan, plan.levels[level], phase, by_level[level], adapted) * (level + 1)
+                tallies[path] = ItemsTally(people[level], counts)  # type: ignore[arg-type]
     mined = plan.combine(plan.methods[0], tallies, _Expected(plan, adapted))
-    rows = plan.tables(plan.conclude(tallies, {plan.methods[0]: mined}))["itemsets"]
+    tables = plan.tables(plan.conclude(tallies, {plan.methods[0]: mined}))
     position = {name: place for place, name in enumerate(plan.items)}
-    truth = [np.prod([held[position[item]] for item in items]) for items in rows["items"]]
+
+    def truth(items: list[str]) -> float:
+        held = [each[[position[item] for item in items]].prod() for each in by_level]
+        return float(np.average(held, weights=people))
+
+    rows, rules = tables["itemsets"], tables["rules"]
     slack = max(_slack(level, max(map(len, rows["items"]), default=1)) for level in plan.levels)
-    yield Compared.between("supports of item sets", rows["support"], truth, slack)
+    yield Compared.between("supports of item sets", rows["support"], [truth(items) for items in rows["items"]], slack)
+    sides = list(zip(rules["antecedent"], rules["consequent"], strict=True)) if rules else []
+    below = np.array([truth(left) for left, _ in sides])
+    expected = np.array([truth([*left, *right]) for left, right in sides]) / below
+    confidence = np.asarray(rules["confidence"] if rules else [], dtype=np.float64)
+    yield Compared.between("confidences of rules", confidence * below, expected * below, 2 * slack)
 
 
 def _slack(level: ItemLevel, length: int) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pldp.channels.protocol import Counts
 from pldp.estimate.distributions import norm
+from pldp.questions.items.ends import score_ends
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.mining import Ends, EstimatedSets, Search, judge
 from pldp.questions.items.padding import Lengths, Overlong
@@ -74,26 +75,12 @@ def judge_half(
 def score_interval(
     half: Half, weights: Floats, support: Floats, n_users: int, search: Search, more: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """All f with (f̂ − f)² ≤ z² V(f): the noise is that of the support in question, not of the estimate; `more` is what
-    longer rows add to a report's.
-
-    V(f) = a + b f − c f², since noise is linear in f and people differ by f(1 − f): the ends solve a quadratic.
-    """
-    none, all_of_them = (
+    """By `score_ends`; `more` is what longer rows add to a report's noise."""
+    none, whole = (
         np.array([float(each.noise_variance(np.array([at]))[0]) for each in half.samplings]) for at in (0.0, 1.0)
     )
-    parts = weights**2 / half.n
-    spread = max(float(parts.sum()) - 1 / n_users, 0.0) * n_users / max(n_users - 1, 1)
-    spread += search.population / n_users
-    a, b = float(parts @ (none + more)), float(parts @ (all_of_them - none)) + spread
-    z2 = float(norm.isf((1 - search.confidence) / 2)) ** 2
-    middle, lead = support + z2 * b / 2, 1 + z2 * spread
-    # Far below zero no support explains the estimate: its own noise, that of nobody, is left.
-    root = np.sqrt(np.maximum(middle**2 - lead * (support**2 - z2 * a), 0))
-    low, high = (middle - root) / lead, (middle + root) / lead
-    outside = (support < low) | (support > high)
-    reach = np.sqrt(z2 * a)
-    return np.where(outside, support - reach, low), np.where(outside, support + reach, high)
+    noise = none + more, whole + more
+    return score_ends(support, noise, half.n, weights, search.confidence, n_users=n_users, population=search.population)
 
 
 def longer_rows(half: Half, weights: Floats, n_users: int) -> float:

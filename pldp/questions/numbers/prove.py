@@ -13,11 +13,13 @@ from pldp.channels.numeric.window import Window
 from pldp.channels.randomness import Keystream
 from pldp.proof.compared import Compared
 from pldp.proof.laws import off
-from pldp.proof.numeric import blur, numeric_law, steps, window_chances, window_gap
+from pldp.proof.numeric import blur, bucket_law, numeric_law, steps, window_chances, window_gap
 from pldp.proof.trial import Trial
 from pldp.questions.madeup import NoReports
+from pldp.questions.numbers.distribution import pools
 from pldp.questions.numbers.estimate import FALLBACK, NumbersResult, estimate_means, users_of
 from pldp.questions.numbers.plan import DISTRIBUTION, MEAN
+from pldp.questions.numbers.ramps import Class, Design
 from pldp.questions.numbers.reports import NumberCounts
 from pldp.questions.question import ANSWER
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 PLACES = ((1.0, 8), (-1.0, 8), (0.5, 1))
 """Where made-up people stand in [−1, 1], and how many parts of them: means tell most of ε at the bounds."""
+ALONE = ("reports", "scaled")
+"""Estimators that weigh levels by their people alone."""
 EACH = 720_720
 """Expected reports of every question and class."""
 
@@ -72,21 +76,55 @@ def _channels(plan: Numbers) -> Iterator[tuple[str, float, Any]]:
 
 
 def recovered(plan: Numbers) -> Iterator[Compared]:
-    """Means by the plan's estimator and by the one it falls back to. Quantiles are a likelihood's: their channels are
-    compared, and the numbers of their reports rehearsed."""
+    """Means by the plan's estimator and by the one it falls back to, and the ramps behind intervals of quantiles. Their
+    points are a likelihood's: channels are compared, and the numbers of reports rehearsed."""
+    yield from (_ramps(plan, i) for i, question in enumerate(plan.questions) if question.kind == DISTRIBUTION)
     truth = dict(enumerate(np.linspace(-0.75, 0.5, len(plan.questions)).tolist()))
-    counts = [_expected(plan, level, truth) for level in range(len(plan.levels))]
     for method in dict.fromkeys((plan.estimator, FALLBACK)):
+        # Whoever estimates every level by itself needs nothing of choices: levels that differ show each one's weight.
+        by_level = _by_level(plan, truth, leaning=method in ALONE)
+        counts = [_expected(plan, level, means) for level, means in enumerate(by_level)]
         if method == plan.estimator and not any(question.kind == DISTRIBUTION for question in plan.questions):
             means = plan.combine(ANSWER, dict(zip(plan.codes, counts, strict=True)), NoReports()).means
         else:
             means = estimate_means(plan, counts, plan.recipe, method)
         rows = plan.tables(NumbersResult(tuple(counts), users_of(plan, counts), means, ()))["means"]
         published = dict(zip(rows["attribute"], rows["mean"], strict=True))
+        people = np.array([len(level.classes) / level.sampled for level in plan.levels])
         for i, question in enumerate(plan.questions):
             if question.kind == MEAN:
                 there = (published[question.attribute] - question.lower) / question.bounds.half_width - 1
-                yield Compared.between(f"{question.attribute} by {method}", there, truth[i], _blur(plan, i))
+                whole = people @ np.array([means[i] for means in by_level]) / people.sum()
+                yield Compared.between(f"{question.attribute} by {method}", there, whole, _blur(plan, i))
+
+
+def _ramps(plan: Numbers, asked: int) -> Compared:
+    """People at every eighth edge, more of them at the higher ones: each ramp's mean tells how many lie below its edge,
+    within what the ramp bends, which its interval is charged with."""
+    question, slack = plan.questions[asked], 0.0
+    places = np.arange(0, question.resolution + 1, question.resolution // 8)
+    people = np.arange(1.0, places.size + 1) / np.arange(1.0, places.size + 1).sum()
+    classes = []
+    for number, level in enumerate(plan.levels):
+        for one, window in zip(level.classes, plan.windows(asked, number), strict=True):
+            bins = question.resolution
+            law = np.array([bucket_law(window, float(one.budget), 2 * at / bins - 1, bins) for at in places.tolist()])
+            slack = max(slack, blur(window, float(one.budget)))
+            # Beyond a whole number by a little, of which the whole is taken.
+            classes.append(Class(number, window, EACH * (1 + 1e-14) * (people @ law)))
+    pilot = np.full(question.resolution + 1, 1 / (question.resolution + 1))
+    users = [EACH * len(level.classes) for level in plan.levels]
+    design = Design.of(classes, users, question.resolution, pilot, independent=pools(plan.recipe))
+    ramps = design.ramps(1, None)[1]
+    below = (places < np.arange(ramps.mean.size)[:, None]) @ people
+    return Compared.between(
+        f"ramps of {question.attribute}", np.maximum(np.abs(ramps.mean - below) - ramps.excess, 0), 0.0, slack
+    )
+
+
+def _by_level(plan: Numbers, truth: dict[int, float], *, leaning: bool) -> list[dict[int, float]]:
+    shifts = [0.25 * leaning * level / len(plan.levels) for level in range(len(plan.levels))]
+    return [{i: mean + shift for i, mean in truth.items()} for shift in shifts]
 
 
 def _blur(plan: Numbers, asked: int) -> float:
