@@ -38,7 +38,7 @@ class NumbersTruth:
     quantiles: dict[tuple[str, float], float]
 
 
-def true_numbers(plan: Numbers, people: Partitions) -> NumbersTruth:
+def true_numbers(plan: Numbers, people: Partitions, result: NumbersResult) -> NumbersTruth:
     """Means and quantiles without noise, for evaluations alone."""
     names = [f"number_{i}" for i in plan.fields]
     totals, n_users = [0] * len(names), 0
