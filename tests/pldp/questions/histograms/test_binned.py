@@ -34,10 +34,10 @@ from pldp.questions.histograms.cumulative import edge_tests, quantile_edges
 from pldp.questions.histograms.hidden import estimate_hidden
 from pldp.questions.histograms.plan import AttributePlan
 from pldp.questions.histograms.spec import Binned
-from pldp.questions.numbers.quantiles import quantiles, to_bins
+from pldp.questions.numbers.quantiles import quantiles
 from pldp.questions.people.spec import Spec
 from tests.pldp.specs import histograms_of, keeps_promise, make_spec, planned
-from tests.pldp.world import z_bound
+from tests.pldp.world import to_bins, z_bound
 
 PAY = {"name": "pay", "kind": "binned", "edges": [0, 10, 20.5, 100], "missing": 0, "quantiles": [0.5]}
 AGE = {"name": "age", "kind": "binned", "bounds": [0, 1], "bins": 10}

@@ -12,7 +12,7 @@ from pldp.channels.numeric.domain import Bounds
 from pldp.channels.numeric.window import PM, SquareWave, Window
 from pldp.channels.randomness import Keystream
 from pldp.questions.numbers.histogram import bucket_counts, channel, estimate_histogram, maximise
-from pldp.questions.numbers.quantiles import quantiles, to_bins
+from pldp.questions.numbers.quantiles import quantiles
 from tests.pldp.world import z_bound
 
 BOUNDS = Bounds(0, 100)
@@ -100,18 +100,6 @@ def test_quantiles_from_em_are_covered(shape: str, seed: int) -> None:
         covered += sum(q.ci_low <= t <= q.ci_high for q, t in zip(found, truth, strict=True))
     # The five quantiles of a repetition hang together: as if each counted for half. Measured 92–98 % (docs).
     assert covered / (5 * repeats) >= binom.ppf(1e-6, 5 * repeats // 2, 0.93) / (5 * repeats // 2)
-
-
-def test_bins_hold_their_lower_edge() -> None:
-    edges = [0.0, 1.0, 2.5, 10.0]
-    values = [-5, 0, 0.5, 1.0, 2.49, 2.5, 10, 11, np.inf, -np.inf]
-    assert to_bins(values, edges).tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 2, 0]
-    assert to_bins([np.nan, 3.0], edges, missing=0.0).tolist() == [0, 2]
-    with pytest.raises(ValueError, match="missing"):
-        to_bins([np.nan], edges)
-    for bad in ([0.0], [0.0, 0.0], [1.0, 0.0], [0.0, np.nan]):
-        with pytest.raises(ValueError, match="edges"):
-            to_bins([1.0], bad)
 
 
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=20), st.floats(0.01, 0.99))
