@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pldp.flows.options import DEFAULT_HOME, HomeOption, JsonOption, ReleaseArgument, out, print_json
-from pldp.flows.tables import Table
+from pldp.flows.tables import titled
 
 app = typer.Typer()
 
@@ -36,10 +36,8 @@ def levels(
     if as_json:
         print_json({"sensitivity": scored.as_spec(), "scores": scored.rows.to_dicts()})
         return
-    table = Table(title=f"Scores of {scored.release_id}, and the level of each", title_justify="left")
-    table.add_column("item")
-    for column in ("score", "± error", "level", "sure"):
-        table.add_column(column, justify="right")
+    title = f"Scores of {scored.release_id}, and the level of each"
+    table = titled(title, ("item",), ("score", "± error", "level", "sure"))
     for row in scored.rows.iter_rows(named=True):
         numbers = f"{row['score']:.3g}", f"{row['standard_error']:.2g}", str(row["level"]), f"{row['probability']:.0%}"
         table.add_row(row["item"], *numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from pldp.flows.tables import Bar, Table
+from pldp.flows.tables import Bar, Table, titled
 
 _BAR = 20
 
@@ -13,11 +13,8 @@ def totals_tables(rows: pl.DataFrame) -> list[Table]:
     """One table a provider, the largest total first."""
     tables = []
     for (provider,), part in rows.group_by("provider", maintain_order=True):
-        table = Table(title=f"{provider}: totals of {part['n_users'][0]:,} users", title_justify="left")
-        table.add_column("attribute")
-        for column in ("total", "± error", "interval", "share"):
-            table.add_column(column, justify="right")
-        table.add_column("")
+        title = f"{provider}: totals of {part['n_users'][0]:,} users"
+        table = titled(title, ("attribute",), ("total", "± error", "interval", "share"), "")
         ordered = part.sort("total", descending=True)
         largest = max(float(ordered["total"][0]), 1e-12)
         for row in ordered.iter_rows(named=True):

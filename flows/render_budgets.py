@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from pldp.flows.tables import Table
+from pldp.flows.tables import Table, titled
 
 SHOWN_CHOICES = 6
 _SPREAD = ("least", "median", "most")
@@ -20,15 +20,11 @@ def budget_tables(rows: pl.DataFrame) -> Iterator[Table]:
 
 def _of_people(rows: pl.DataFrame) -> Table:
     """Attribute × level; an attribute whose people choose from other levels leaves the rest of its row empty."""
-    table = Table(title="Budgets", title_justify="left")
-    table.add_column("attribute")
     levels = rows["level"].unique(maintain_order=True).to_list()
-    for level in levels:
-        table.add_column("ε" if level is None else f"ε {level}", justify="right")
-    table.add_column("share of total", justify="right")
     hidden = rows["level_leak"].null_count() < rows.height
-    if hidden:
-        table.add_column("tells about the level", justify="right")
+    spends = ("ε" if level is None else f"ε {level}" for level in levels)
+    leak_column = ("tells about the level",) if hidden else ()
+    table = titled("Budgets", ("attribute",), (*spends, "share of total", *leak_column))
     for (attribute,), part in rows.group_by("attribute", maintain_order=True):
         spent = {row["level"]: f"{row['nominal_epsilon']:.4f} {row['mechanism']}" for row in part.iter_rows(named=True)}
         leak = [f"{part['level_leak'][0]:.3f}" if part["level_leak"][0] is not None else ""] if hidden else []
@@ -42,9 +38,7 @@ def _of_provider(provider: str, rows: pl.DataFrame) -> Table:
     many = len(profiles) > SHOWN_CHOICES
     over = f", over {len(profiles):,} profiles" if many else ""
     title = f"{provider}: ε of one {rows['unit'][0]}, spent of allowed{over}"
-    table = Table("attribute", title=title, title_justify="left")
-    for column in _SPREAD if many else profiles:
-        table.add_column(column, justify="right")
+    table = titled(title, ("attribute",), _SPREAD if many else profiles)
     for (attribute,), part in rows.group_by("attribute", maintain_order=True):
         pairs = part.select("exact_epsilon", "nominal_epsilon")
         if many:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from pldp.flows.tables import Bar, Table
+from pldp.flows.tables import Bar, Table, titled
 from pldp.tasks.terminal import styled
 
 SHOWN_VALUES = 8
@@ -22,11 +22,8 @@ def histogram_tables(histograms: pl.DataFrame) -> Iterator[Table]:
 
 def _histogram(attribute: str, rows: pl.DataFrame) -> Table:
     method, post = rows["method"][0], rows["postprocess"][0]
-    table = Table(title=f"{attribute}: {method}, {post}, {rows['n_reports'][0]:,} reports", title_justify="left")
-    table.add_column("value")
-    for column in ("share", "± error", "interval"):
-        table.add_column(column, justify="right")
-    table.add_column("")
+    title = f"{attribute}: {method}, {post}, {rows['n_reports'][0]:,} reports"
+    table = titled(title, ("value",), ("share", "± error", "interval"), "")
     top = rows.sort("frequency", descending=True).head(SHOWN_VALUES)
     largest = max(float(top["frequency"][0]), 1e-12)
     beside = top.filter(~pl.col("frequency").is_between("ci_low", "ci_high")).height
@@ -48,11 +45,7 @@ def _histogram(attribute: str, rows: pl.DataFrame) -> Table:
 
 def shares_table(rows: pl.DataFrame) -> Table:
     """A table of how many people chose each level, from rows of `level_shares`, which only hidden levels have."""
-    table = Table(title="Hidden levels: how many chose each", title_justify="left")
-    for column in ("attribute", "level"):
-        table.add_column(column)
-    for column in ("share", "± error"):
-        table.add_column(column, justify="right")
+    table = titled("Hidden levels: how many chose each", ("attribute", "level"), ("share", "± error"))
     for row in rows.iter_rows(named=True):
         table.add_row(row["attribute"] or "all", row["level"], f"{row['share']:.2%}", f"{row['standard_error']:.2%}")
     return table

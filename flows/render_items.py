@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pldp.flows.tables import Bar, Table
+from pldp.flows.tables import Bar, Table, titled
 from pldp.tasks.terminal import styled
-
-if TYPE_CHECKING:
-    pass
 
 SHOWN_SETS = 10
 SHOWN_RULES = 10
@@ -24,11 +20,7 @@ def itemset_tables(itemsets: pl.DataFrame, rules: pl.DataFrame) -> Iterator[Tabl
         frequent = int((rows["probability_frequent"] >= 0.5).sum())
         what = "Items" if length == 1 else f"Sets of {length}"
         title = f"{what}: {rows.height:,}, of which {frequent:,} more likely frequent than not"
-        table = Table(title=title, title_justify="left")
-        table.add_column("items")
-        for column in ("support", "± error", "interval", "frequent"):
-            table.add_column(column, justify="right")
-        table.add_column("")
+        table = titled(title, ("items",), ("support", "± error", "interval", "frequent"), "")
         top = rows.sort("support", descending=True).head(SHOWN_SETS)
         largest = max(float(top["support"][0]), 1e-12)
         for row in top.iter_rows(named=True):
@@ -45,11 +37,8 @@ def itemset_tables(itemsets: pl.DataFrame, rules: pl.DataFrame) -> Iterator[Tabl
 
 
 def _rules(rules: pl.DataFrame) -> Table:
-    table = Table(title=f"{rules.height:,} rules", title_justify="left")
-    for column in ("who has", "has too"):
-        table.add_column(column)
-    for column in ("confidence", "± error", "support", "lift"):
-        table.add_column(column, justify="right")
+    title = f"{rules.height:,} rules"
+    table = titled(title, ("who has", "has too"), ("confidence", "± error", "support", "lift"))
     # The surest first: by the lower end of the interval, which noise lifts less.
     for row in rules.sort("ci_low", descending=True).head(SHOWN_RULES).iter_rows(named=True):
         lift = "" if row["lift"] is None else f"{row['lift']:.2f}"

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from pldp.flows.tables import Table
+from pldp.flows.tables import Table, titled
 from pldp.page import words
 
 
 def means_table(means: pl.DataFrame) -> Table:
     """A table of means with their errors, intervals and declared bounds, from rows of `means`."""
-    table = Table(title="Means", title_justify="left")
-    table.add_column("attribute")
-    for column in ("mean", "± error", "interval", "bounds", "reports"):
-        table.add_column(column, justify="right")
-    table.add_column("method")
+    table = titled("Means", ("attribute",), ("mean", "± error", "interval", "bounds", "reports"), "method")
     for row in means.iter_rows(named=True):
         table.add_row(
             row["attribute"],
@@ -30,10 +26,7 @@ def means_table(means: pl.DataFrame) -> Table:
 
 def quantiles_table(quantiles: pl.DataFrame) -> Table:
     """A table of quantiles with their errors and intervals, from rows of `quantiles`."""
-    table = Table(title="Quantiles", title_justify="left")
-    table.add_column("attribute")
-    for column in ("share below", "quantile", "± error", "interval", "reports"):
-        table.add_column(column, justify="right")
+    table = titled("Quantiles", ("attribute",), ("share below", "quantile", "± error", "interval", "reports"))
     for row in quantiles.iter_rows(named=True):
         table.add_row(
             row["attribute"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -100,6 +101,16 @@ class Table(RichTable):
                     record.add_row(column.header, cell)
             yield record
             yield Text()
+
+
+def titled(title: str, texts: Sequence[str], numbers: Sequence[str], *more: str) -> Table:
+    """A table without rows: first columns of text, then of numbers, which stand on the right, then of text again."""
+    table = Table(*texts, title=title, title_justify="left")
+    for column in numbers:
+        table.add_column(column, justify="right")
+    for column in more:
+        table.add_column(column)
+    return table
 
 
 def _is_empty(cell: RenderableType) -> bool:

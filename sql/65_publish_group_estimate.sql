@@ -10,14 +10,7 @@ WITH wanted AS (
     SELECT DISTINCT unnest(wanted_values)::VARCHAR AS value
 ),
 chosen AS (
-    SELECT coalesce(
-        max(release_id) FILTER (release_id = wanted_release),
-        max(release_id) FILTER (name = wanted_release AND newest)
-    ) AS release_id
-    FROM (
-        SELECT releases.release_id, releases.name, latest_releases.release_id IS NOT NULL AS newest
-        FROM releases LEFT JOIN latest_releases USING (release_id)
-    )
+    FROM chosen_release(wanted_release)
 ),
 cells AS (
     SELECT level_estimates.*
@@ -60,38 +53,15 @@ problem AS (
         (SELECT count(*) AS n_wanted FROM wanted),
         unknown, asked, declared
 ),
--- What one report's noise is at values and between them; results of earlier versions know only mechanisms whose noise
--- is the same at every value and independent between them.
-moments AS (
-    SELECT level, noise_own, noise_other, covariance_slope AS slope, covariance_base AS base
-    FROM budgets JOIN chosen USING (release_id)
-    WHERE attribute = wanted_attribute
-),
-sums AS (
-    SELECT
-        level,
-        any_value(n_reports)::DOUBLE AS n,
-        sum(frequency) AS frequency,
-        any_value(n_reports) * avg(standard_error ** 2) AS alike,
-        count(*) AS n_values
-    FROM cells JOIN wanted USING (value)
-    GROUP BY level
-),
-domain AS (
-    SELECT count(DISTINCT value) AS n_declared FROM cells
-),
 -- A user who holds one of the group's values, and any other.
 groups AS (
     SELECT
-        sums.*,
-        coalesce(noise_own, alike) AS own,
-        coalesce(noise_other, alike) AS other,
-        coalesce(slope, 0) + coalesce(base, 0) AS tie,
-        own + (n_values - 1) * (other - 2 * tie - (n_values - 2) * coalesce(base, 0)) AS member,
-        n_values * (other - (n_values - 1) * coalesce(base, 0)) AS stranger,
-        n_declared,
+        *,
+        slope + base AS tie,
+        own + (n_values - 1) * (other - 2 * tie - (n_values - 2) * base) AS member,
+        n_values * (other - (n_values - 1) * base) AS stranger,
         n_values / n_declared AS even
-    FROM sums JOIN moments USING (level), domain
+    FROM group_levels(wanted_release, wanted_attribute, wanted_values)
 ),
 -- Nobody is outside a group of all values. No noise at all may come out a little below zero.
 levels AS (

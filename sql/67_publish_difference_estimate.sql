@@ -26,52 +26,21 @@ problem AS (
     END AS sentence
     FROM first_group JOIN second_group USING (value)
 ),
-chosen AS (
-    SELECT coalesce(
-        max(release_id) FILTER (release_id = wanted_release),
-        max(release_id) FILTER (name = wanted_release AND newest)
-    ) AS release_id
-    FROM (
-        SELECT releases.release_id, releases.name, latest_releases.release_id IS NOT NULL AS newest
-        FROM releases LEFT JOIN latest_releases USING (release_id)
-    )
-),
-cells AS (
-    SELECT
-        level, n_reports, frequency, standard_error,
-        (value IN (FROM first_group))::INT AS in_first,
-        (value IN (FROM second_group))::INT AS in_second
-    FROM level_estimates JOIN chosen USING (release_id)
+declared AS (
+    SELECT coalesce(any_value(dependence), '1') <> '1' AS dependent
+    FROM histograms JOIN chosen_release(wanted_release) USING (release_id)
     WHERE attribute = wanted_attribute
 ),
 sums AS (
     SELECT
-        level,
-        any_value(n_reports)::DOUBLE AS n,
-        sum(frequency * (in_first - in_second)) AS difference,
-        sum(frequency * (in_first + in_second)) AS together,
-        any_value(n_reports) * avg(standard_error ** 2) AS alike,
-        sum(in_first) AS g,
-        sum(in_second) AS h,
-        count(*) AS n_declared
-    FROM cells
-    GROUP BY level
-),
-declared AS (
-    SELECT coalesce(any_value(dependence), '1') <> '1' AS dependent
-    FROM histograms JOIN chosen USING (release_id)
-    WHERE attribute = wanted_attribute
-),
-moments AS (
-    SELECT
-        sums.*,
-        coalesce(noise_own, alike) AS own,
-        coalesce(noise_other, alike) AS other,
-        coalesce(covariance_base, 0) AS apart, -- two values that the person does not hold, and one that is the own
-        coalesce(covariance_slope, 0) + coalesce(covariance_base, 0) AS tie
-    FROM sums JOIN (
-        SELECT * FROM budgets JOIN chosen USING (release_id) WHERE attribute = wanted_attribute
-    ) USING (level)
+        a.n, a.own, a.other, a.n_declared, a.n_values AS g, b.n_values AS h,
+        a.frequency - b.frequency AS difference,
+        a.frequency + b.frequency AS together,
+        a.base AS apart, -- two values that the person does not hold, and one that is the own
+        a.slope + a.base AS tie
+    FROM
+        group_levels(wanted_release, wanted_attribute, wanted_values) AS a
+        JOIN group_levels(wanted_release, wanted_attribute, other_values) AS b USING (level)
 ),
 -- Noise of one report's difference: about a holder of the first group, of the second, of neither.
 levels AS (
@@ -84,7 +53,7 @@ levels AS (
         greatest(own + (h - 1 + g) * other - 2 * (h - 1 - g) * tie
             - ((h - 1) * (h - 2) + g * (g - 1) - 2 * (h - 1) * g) * apart, 0) AS second,
         greatest((g + h) * other - (g * (g - 1) + h * (h - 1) - 2 * g * h) * apart, 0) AS neither
-    FROM moments
+    FROM sums
 ),
 -- As for groups: a first pass as if all values were alike, its shares for the weights, the estimate for the error.
 first_pass AS (

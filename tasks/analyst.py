@@ -70,6 +70,9 @@ def reading(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.execute(statement("88_analyst_attach", path=text(str(path))))
         connection.execute(statement("88_analyst_copy"))
         connection.execute("DETACH results")
+        if _knows(connection, "difference_estimate"):  # results as old as it lack what it is made of now
+            connection.execute(statement("62_publish_chosen_release"))
+            connection.execute(statement("63_publish_group_levels"))
         connection.execute("SET enable_external_access = false")  # no file, no network, no extension
         connection.execute("SET lock_configuration = true")
         connection.execute("BEGIN TRANSACTION READ ONLY")  # the copy would not mind, but whoever asks believes it
@@ -172,7 +175,7 @@ def _gamma(levels: Sequence[Mapping[str, Any]]) -> float | None:
 def _group_levels(levels: Sequence[Mapping[str, Any]]) -> GroupLevels | None:
     """None where the macro's interval is all there is: results of earlier versions, and groups of all values."""
     first = levels[0]
-    if any(level["own"] is None for level in levels) or first["n_values"] == first["n_declared"]:
+    if not all(level["known"] for level in levels) or first["n_values"] == first["n_declared"]:
         return None
     frequency, member, other, slope, base = (
         np.array([level[part] for level in levels]) for part in ("frequency", "own", "other", "slope", "base")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,10 +17,10 @@ import duckdb
 
 from pldp.tasks.drafts import replace
 from pldp.tasks.home import Home, open_folder
+from pldp.tasks.lines import append, entries
 from pldp.tasks.query import connect, connect_published, refuse_log
 from pldp.tasks.schema import rows_of, stored_tables
 
-_CHUNK = 1 << 20
 RECORD = "contents.json"
 _BESIDE = ("spec.json", "plan.json", "privacy.json")
 """What analysts read of a release beside its tables."""
@@ -66,11 +65,8 @@ def _exact(cell: Any) -> Any:
 
 def file_hash(path: Path) -> str:
     """SHA-256 of a file, in hex."""
-    digest = hashlib.sha256()
     with path.open("rb") as handle:
-        while chunk := handle.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def record_contents(home: Home, release_id: str, finished: Path, name: str) -> None:
@@ -91,18 +87,7 @@ def record_contents(home: Home, release_id: str, finished: Path, name: str) -> N
     }
     open_folder(folder)
     replace(folder / RECORD, (json.dumps(record, indent=2) + "\n").encode(), mode=0o644)
-    with home.publications.open("a") as handle:
-        # A crash may have left half a line; a new one must not continue it.
-        start = "" if _ends_whole(home.publications) else "\n"
-        handle.write(start + json.dumps(record) + "\n")
-        handle.flush()
-        os.fsync(handle.fileno())
-    home.publications.chmod(0o644)
-
-
-def _ends_whole(path: Path) -> bool:
-    content = path.read_bytes()
-    return not content or content.endswith(b"\n")
+    append(home.publications, record, mode=0o644)
 
 
 def compare_contents(home: Home, release_id: str) -> Comparison:
@@ -111,7 +96,7 @@ def compare_contents(home: Home, release_id: str) -> Comparison:
     refuse_log(path)
     with connect_published(home.results) as connection:
         now = release_hash(connection, release_id)
-    listed = _listed(home)
+    listed = entries(home.publications)
     beside = _read(home.releases / release_id / RECORD)
     records = {
         f"releases/{release_id}/{RECORD}": beside,
@@ -155,9 +140,3 @@ def _read(path: Path) -> dict[str, Any] | None:
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def _listed(home: Home) -> list[dict[str, Any]]:
-    if not home.publications.exists():
-        return []
-    return [json.loads(line) for line in home.publications.read_text().splitlines() if line.endswith("}")]

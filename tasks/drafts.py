@@ -49,11 +49,12 @@ def sweep(drafts: Iterable[Path]) -> None:
     """Remove the drafts of processes that were killed; a living one is about to commit its own."""
     for path in drafts:
         match = _DRAFT.fullmatch(path.name)
-        if match and (int(match[1]) == os.getpid() or not _lives(int(match[1]))):
+        if match and (int(match[1]) == os.getpid() or not alive(int(match[1]))):
             path.unlink(missing_ok=True)
 
 
-def _lives(process: int) -> bool:
+def alive(process: int) -> bool:
+    """Whether a process of this number runs, whoever's it is."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from pldp.errors import PldpError
 from pldp.tasks.home import Home
+from pldp.tasks.lines import append, entries
 from pldp.tasks.terminal import visible
 
 COMMAND = "PLDP_ON_FAILURE"
@@ -54,7 +53,7 @@ def tell(home: Home, failure: Failure) -> None:
     """Log it, write it down, run the operator's command. Whatever of this fails is said and never stops the rest."""
     say(f"Failed: {failure.spec}, slot {failure.slot}: {failure.message} Resume: {failure.resume}")
     try:
-        _append(home.failures, json.dumps(asdict(failure)))
+        append(home.failures, asdict(failure))
     except OSError as error:
         say(f"{home.failures}: the failure could not be written down ({error.strerror}).")
     command = os.environ.get(COMMAND)
@@ -64,15 +63,7 @@ def tell(home: Home, failure: Failure) -> None:
 
 def read_failures(home: Home) -> list[Failure]:
     """Every failure of a home, oldest first; a line that a crash cut short is left out."""
-    if not home.failures.exists():
-        return []
-    return [Failure(**json.loads(line)) for line in home.failures.read_text().splitlines() if line.endswith("}")]
-
-
-def _append(path: Path, line: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    with os.fdopen(descriptor, "w") as handle:
-        handle.write(line + "\n")
+    return [Failure(**entry) for entry in entries(home.failures)]
 
 
 def _run(command: str, failure: Failure) -> None:

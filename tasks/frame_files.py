@@ -15,9 +15,9 @@ from typing import Protocol, cast
 import polars as pl
 
 from pldp.errors import Outcome, SourceError
+from pldp.tasks.drafts import alive
 from pldp.tasks.durable import delete_folder, make_folder
 from pldp.tasks.home import Home
-from pldp.tasks.landing import alive
 
 
 class ArrowStream(Protocol):

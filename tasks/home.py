@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import hmac
-import json
 import os
 import stat
 import time
@@ -17,7 +16,8 @@ from typing import IO, Any
 
 from pldp.errors import HomeError, Outcome
 from pldp.tasks.drafts import commit
-from pldp.tasks.durable import make_folder, sync_folder
+from pldp.tasks.durable import make_folder
+from pldp.tasks.lines import append, entries
 
 _KEY_BYTES = 32
 _POLL_SECONDS = 0.2
@@ -181,31 +181,18 @@ class Home:
 
     def spends(self) -> list[dict[str, Any]]:
         """Every budget spent in this home, oldest first."""
-        if not self.ledger.exists():
-            return []
-        return [json.loads(line) for line in self.ledger.read_text().splitlines() if line.endswith("}")]
+        return entries(self.ledger)
 
     def record_spend(self, entry: dict[str, Any]) -> None:
         """Write the spend down before the first draw; a release spends once per unit, however often it resumes."""
         once = (entry["release_id"], entry.get("unit"))
         if any((spent["release_id"], spent.get("unit")) == once for spent in self.spends()):
             return
-        with self.ledger.open("a") as handle:
-            # A crash may have left half a line; a new one must not continue it.
-            handle.write(("" if _ends_whole(self.ledger) else "\n") + json.dumps(entry) + "\n")
-            handle.flush()
-            self.ledger.chmod(0o644)  # what was spent is public
-            os.fsync(handle.fileno())
-        sync_folder(self.root)
+        append(self.ledger, entry, mode=0o644)  # what was spent is public
 
 
 def _fingerprint(key: bytes) -> str:
     return hmac.new(key, b"the key of a ledger's line", hashlib.sha256).hexdigest()[:16]
-
-
-def _ends_whole(path: Path) -> bool:
-    content = path.read_bytes()
-    return not content or content.endswith(b"\n")
 
 
 def open_folder(folder: Path) -> None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pldp.errors import Outcome
+from pldp.tasks.drafts import alive
 from pldp.tasks.durable import delete_folder, delete_or_refuse, make_folder
 from pldp.tasks.home import Home
 from pldp.tasks.publish import status_of
@@ -94,14 +95,3 @@ def _sweep(home: Home, exports: Path, current: Path) -> None:
 
 def _delete(folder: Path) -> None:
     delete_or_refuse(folder, "raw values", Outcome.AS_BEFORE, "Delete the folder yourself.")
-
-
-def alive(process: int) -> bool:
-    """Whether a process of this number runs."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

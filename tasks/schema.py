@@ -15,6 +15,8 @@ from pldp.tasks.query import identifier, statement, text
 from pldp.tasks.tables import completed
 
 _GROUPS = (
+    "62_publish_chosen_release",
+    "63_publish_group_levels",
     "65_publish_group_estimate",
     "66_publish_group_comment",
     "67_publish_difference_estimate",

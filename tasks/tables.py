@@ -47,18 +47,6 @@ def frame(table: Table, columns: Mapping[str, Any]) -> pl.DataFrame:
     raise ValueError(f"table {table.name}: columns differ in length, or cells are not of their column's type")
 
 
-def stacked(table: Table, parts: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """The rows of several parts, one below the other; no part at all is a frame without rows."""
-    return pl.concat([frame(table, {}), *(frame(table, part) for part in parts)])
-
-
-def from_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """The rows of a table from one mapping each; what a row does not name is null."""
-    listed = list(rows)
-    named = dict.fromkeys(name for row in listed for name in row)
-    return frame(table, {name: [row.get(name) for row in listed] for name in named}) if listed else stacked(table, ())
-
-
 def completed(table: Table, rows: pl.DataFrame) -> pl.DataFrame:
     """Rows read from results of any version, as the declaration has them: what came later is null."""
     return _ordered(rows, schema(table.columns))
@@ -77,5 +65,7 @@ def _ordered(rows: pl.DataFrame, wanted: Mapping[str, pl.DataType]) -> pl.DataFr
 
 def validation_rows(verdicts: Iterable[Verdict]) -> pl.DataFrame:
     """What the gates said, one row each."""
-    names = [column.name for column in VALIDATIONS.content]
-    return from_rows(VALIDATIONS, ({name: getattr(verdict, name) for name in names} for verdict in verdicts))
+    said = list(verdicts)
+    return frame(
+        VALIDATIONS, {column.name: [getattr(one, column.name) for one in said] for column in VALIDATIONS.content}
+    )

@@ -90,7 +90,7 @@ def _lemma_1(channels: dict[str, ItemChannels]) -> Iterator[Point]:
     def point(series: str, x: str, value: float) -> Point:
         return Point(place="Lemma 1", series=series, x=x, value=value)
 
-    exact = ItemChannels.aprr(range(len(SIZES)), len(SIZES), EPSILON).exact_epsilons
+    exact = [exact_epsilon(ratio) for ratio in ItemChannels.aprr(range(len(SIZES)), len(SIZES), EPSILON).ratios]
     for level, budget in enumerate(level_budgets(len(SIZES), EPSILON)):
         if budget is not None:
             yield point(PROMISED_ZERO, f"an item of level {level}", float(budget * ZERO_SHARE))

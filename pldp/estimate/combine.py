@@ -119,23 +119,3 @@ def weighted(levels: Levels, weights: Floats) -> Combined:
         weights, levels.n, noise_variances(levels.protocols, inside), spread(inside, levels.n_reports)
     )
     return Combined(frequency, np.sqrt(variance), weights)
-
-
-def linear_covariance(levels: Levels, combined: Combined) -> Floats:
-    """Of the errors of all cells of a combined estimate, (value, value); its diagonal is the standard error squared.
-
-    Cells i, j have weights of their own, w_τi and w_τj, at every level. One report's noise ties them by
-    −(c (f_i + f_j) + e) (`PureProtocol.ties`); who chose which level adds S_ij Σ_τ (w_τi − n_τ/n)(w_τj − n_τ/n)/n_τ,
-    S_ij = −f_i f_j · n/(n−1).
-    """
-    n = levels.n_reports
-    edge = 1 / max(n, 2)
-    inside = np.clip(combined.frequency, edge, 1 - edge)
-    sizes = levels.n[:, None].astype(np.float64)
-    apart = (combined.weights - sizes / n) / np.sqrt(sizes)
-    covariance = -np.outer(inside, inside) * n / max(n - 1, 1) * (apart.T @ apart)
-    for protocol, weights, size in zip(levels.protocols, combined.weights, levels.n, strict=True):
-        slope, base = protocol.ties
-        covariance -= np.outer(weights, weights) * (slope * np.add.outer(inside, inside) + base) / size
-    covariance[np.diag_indices(inside.size)] = combined.standard_error**2
-    return covariance

@@ -12,8 +12,6 @@ holds, and the interval does not rest on this test.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pldp.channels.protocol import Floats
@@ -25,15 +23,6 @@ from pldp.estimate.guarded import Noise
 _LEAST_HOLDERS = 3.0
 
 
-@dataclass(frozen=True)
-class Contradiction:
-    """`p_value` (…,): below α in at most a share α of releases in which Γ holds; `level` and `value` stand out most."""
-
-    p_value: Floats
-    level: Floats
-    value: Floats
-
-
 def agreement(levels: Levels, dependence: float | None) -> Floats:
     """p-value of what the spec declares; where it is `unknown` there is nothing to contradict.
 
@@ -42,33 +31,30 @@ def agreement(levels: Levels, dependence: float | None) -> Floats:
     """
     if dependence is None:
         return np.ones(levels.frequencies.shape[:-2])
-    excess = contradiction(levels, dependence).p_value
+    excess = contradiction(levels, dependence)
     if dependence > 1:
         return excess
     pooled = combine_linear("oc+", levels).frequency
     return np.minimum(1.0, 2 * np.minimum(excess, homogeneity(levels, pooled)))
 
 
-def contradiction(levels: Levels, gamma: float) -> Contradiction:
-    """The p-value of the declared Γ, for leading dimensions of repetitions.
+def contradiction(levels: Levels, gamma: float) -> Floats:
+    """The p-value of the declared Γ, for leading dimensions of repetitions: below α in at most a share α of releases in
+    which Γ holds.
 
     A mean of sums of bounded terms has tails that are heavier than normal where reports are few: the excess D counts
     as z = D/√(V + M·D/3), M the most that one report can move it (the exponent of Bernstein's inequality).
     """
     if levels.n.size < 2:
-        none = np.zeros(levels.frequencies.shape[:-2])
-        return Contradiction(np.ones_like(none), none, none)
+        return np.ones(levels.frequencies.shape[:-2])
     share = levels.n / levels.n_reports
     edge = min(_LEAST_HOLDERS / levels.n_reports, 0.5)
     pooled = np.clip(combine_linear("oc+", levels).frequency, edge, 1 - edge)
     worst = [_scores(levels, share, pooled, gamma, *bound) for bound in ((1, 1), (-1, 1), (1, -1), (-1, -1))]
     scores = np.max(worst, axis=0)
     flat = scores.reshape(*scores.shape[:-2], -1)
-    best = flat.argmax(axis=-1)
     comparisons = 4 * flat.shape[-1]
-    p_value = np.minimum(1.0, comparisons * norm.sf(flat.max(axis=-1)))
-    level, value = np.unravel_index(best, scores.shape[-2:])
-    return Contradiction(p_value, np.asarray(level), np.asarray(value))
+    return np.minimum(1.0, comparisons * norm.sf(flat.max(axis=-1)))
 
 
 def _scores(levels: Levels, share: Floats, pooled: Floats, gamma: float, side: int, holders: int) -> Floats:

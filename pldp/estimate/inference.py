@@ -10,7 +10,7 @@ import numpy as np
 from pldp.channels.protocol import Floats
 from pldp.estimate.answer import EXTENDED, GUARDED, INVERTED, answer, combine_levels, gamma_of
 from pldp.estimate.capped import UNCAPPED
-from pldp.estimate.combine import LINEAR_METHODS, Combined, Levels, estimate_levels, linear_covariance, spread
+from pldp.estimate.combine import LINEAR_METHODS, Combined, Levels, estimate_levels, spread
 from pldp.estimate.critical import CONFIDENCE
 from pldp.estimate.dependence import agreement
 from pldp.estimate.invert import Cover
@@ -79,7 +79,8 @@ class Histogram:
     converged: bool = True
     """Whether a likelihood was climbed to its end; everything else has one."""
     covariance: Floats | None = None
-    """Of the cells' errors, where it was asked for: of `frequency` for em, of the unbiased estimate else."""
+    """Of the cells' errors, where levels are hidden and it was asked for: of `frequency` for em, else of the unbiased
+    estimate."""
 
 
 def estimate_histogram(
@@ -88,8 +89,6 @@ def estimate_histogram(
     reference: Floats | None,
     rng: np.random.Generator,
     likelihood: Callable[[], Likelihood] | None = None,
-    *,
-    with_covariance: bool = False,
 ) -> Histogram:
     """Test what is declared of choices, combine, post-process, and say how far off the result may be.
 
@@ -103,7 +102,6 @@ def estimate_histogram(
     if not agreed:
         recipe = replace(recipe, method="sum", dependence=None)
     method = recipe.method
-    converged, covariance = True, None
     fit = None
     if method == "em":
         if likelihood is None:
@@ -113,12 +111,10 @@ def estimate_histogram(
     unbiased = linear.combined
     beyond = spread(unbiased.frequency, levels.n_reports) / levels.n_reports if recipe.population else np.zeros(1)
     if fit is not None:
-        converged, covariance = fit.converged, fit.covariance if with_covariance else None
         frequency, error = fit.frequency, fit.standard_error
     else:
         frequency = apply(method, recipe, levels, reference)
         error = unbiased.standard_error
-        covariance = linear_covariance(levels, unbiased) if with_covariance else None
         if method not in LINEAR_METHODS or recipe.postprocess != "none":
             error = bootstrap_error(method, recipe, levels, unbiased.frequency, reference, rng)
     return Histogram(
@@ -133,8 +129,7 @@ def estimate_histogram(
         interval=INVERTED if fit is None else EXTENDED,
         dependence=recipe.dependence,
         bias=linear.bias,
-        converged=converged,
-        covariance=covariance,
+        converged=fit is None or fit.converged,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Discriminator, Tag
 
@@ -17,14 +17,10 @@ from pldp.questions.plan import Plan
 from pldp.questions.planned import PublicTables, SpecKind
 from pldp.questions.resolve import make_plan
 from pldp.questions.source import SourceTable
+from pldp.spec.fields import kind_of
 
 PEOPLE = "histograms"
 """A spec that does not state its kind asks about a table of people."""
-
-
-def _kind(value: Any) -> str:
-    kind = value.get("kind", PEOPLE) if isinstance(value, dict) else getattr(value, "kind", PEOPLE)
-    return kind if isinstance(kind, str) else ""
 
 
 def _people(spec: Spec, tables: PublicTables, total: Fraction | None) -> Plan:
@@ -38,7 +34,7 @@ def _people_tables(spec: Spec, plan: Plan, tables: PublicTables) -> tuple[Source
 AnyEntry = Spec | ItemsSpec | AggregatesSpec
 Entry = Annotated[
     Annotated[Spec, Tag(PEOPLE)] | Annotated[ItemsSpec, Tag("items")] | Annotated[AggregatesSpec, Tag("aggregates")],
-    Discriminator(_kind, "kind", "kind must be histograms, items or aggregates"),
+    Discriminator(lambda value: kind_of(value, PEOPLE), "kind", "kind must be histograms, items or aggregates"),
 ]
 ENTRIES: dict[str, SpecKind] = {
     PEOPLE: SpecKind(Spec, _people, _people_tables),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pldp.page.published import KindPage
-from pldp.questions.kind import loaded
 from pldp.questions.registry import KINDS
 
-KIND_PAGES: tuple[KindPage, ...] = tuple(loaded(kind.page) for kind in KINDS)
+KIND_PAGES: tuple[KindPage, ...] = tuple(kind.loaded("page", "PAGE") for kind in KINDS)
 """In the order in which a page shows them."""

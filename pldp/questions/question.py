@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from pldp.channels.randomness import Keystream
 from pldp.privacy.exposure import Exposed
+from pldp.proof.compared import Compared
+from pldp.proof.trial import Trial
 from pldp.questions.gate import Gate
 from pldp.questions.parts import Asked as Asked
 from pldp.questions.parts import Evidence as Evidence
@@ -27,7 +29,6 @@ from pldp.questions.parts import Part as Part
 from pldp.questions.parts import Predictions as Predictions
 from pldp.questions.parts import Repeats as Repeats
 from pldp.questions.parts import Rows as Rows
-from pldp.questions.provable import Provable
 from pldp.questions.sending import Sending
 from pldp.questions.sheet import Columns as Columns
 from pldp.questions.sheet import Partitions as Partitions
@@ -41,7 +42,7 @@ ANSWER = "answer"
 """The method that questions with a single way to their estimates name."""
 
 
-class Question(Sending, Provable):
+class Question(Sending):
     """Everything about one question that the pipeline needs to know, right of the trust boundary too."""
 
     kind: str
@@ -199,3 +200,17 @@ class Question(Sending, Provable):
     @abstractmethod
     def study(self, people: Partitions, truth: Any, result: Any, repeats: Repeats) -> dict[str, Rows]:
         """For evaluations: the result beside the truth, and errors over repetitions."""
+
+    # Three ways to show that estimates are unbiased which cost nobody any privacy: a release's proof of itself.
+
+    @abstractmethod
+    def recomputed(self) -> Iterable[Compared]:
+        """Every channel's probabilities against those that its ε gives by other code than the plan's."""
+
+    @abstractmethod
+    def recovered(self) -> Iterable[Compared]:
+        """Expected tallies of a made-up population through estimators, combinations and tables, against its truth."""
+
+    @abstractmethod
+    def rehearsed(self, stream: Keystream, cells: int) -> Iterable[Trial]:
+        """Made-up people through `draw` and `tally`; `cells` bounds what all of them may take."""

@@ -6,17 +6,35 @@ union.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
+from importlib import import_module
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pldp.questions.aggregates.kind import KIND as AGGREGATES
-from pldp.questions.histograms.kind import KIND as HISTOGRAMS
-from pldp.questions.items.kind import KIND as ITEMS
-from pldp.questions.kind import Kind, loaded
-from pldp.questions.numbers.kind import KIND as NUMBERS
+from pldp.tables import aggregates, histograms, items, numbers
+from pldp.tables.declaration import Table
 
-KINDS: tuple[Kind, ...] = (HISTOGRAMS, NUMBERS, AGGREGATES, ITEMS)
+
+@dataclass(frozen=True)
+class Kind:
+    """What registries know of a kind: its folder, the class of its questions there, and what it publishes."""
+
+    folder: str
+    question: str
+    tables: tuple[Table, ...]
+
+    def loaded(self, module: str, name: str) -> Any:
+        """What has this name in a module of the folder, which loads with the first who asks."""
+        return getattr(import_module(f"pldp.questions.{self.folder}.{module}"), name)
+
+
+KINDS = (
+    Kind("histograms", "Histograms", histograms.TABLES),
+    Kind("numbers", "Numbers", numbers.TABLES),
+    Kind("aggregates", "Aggregates", aggregates.TABLES),
+    Kind("items", "Items", items.TABLES),
+)
 """In the order in which pages and lists of tables show them."""
 
 if TYPE_CHECKING:
@@ -33,5 +51,5 @@ else:
             raise AttributeError(f"{__name__} has no {name}")
         from pydantic import Field
 
-        classes = [loaded(kind.question) for kind in KINDS]
+        classes = [kind.loaded("question", kind.question) for kind in KINDS]
         return Annotated[reduce(or_, classes), Field(discriminator="kind")]

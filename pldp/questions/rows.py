@@ -44,6 +44,13 @@ def without(rows: Rows, column: str, left_out: Collection[str]) -> Rows:
     return {name: [cells[i] for i in kept] for name, cells in rows.items()}
 
 
+def beside(rows: Rows | dict[str, Any], estimate: str, truth: Sequence[float]) -> Rows:
+    """What an evaluation shows of means or quantiles: rows of a published table, their `estimate` beside the truth."""
+    columns = ("attribute", "probability", "method", "estimate", "standard_error", "ci_low", "ci_high", "n_reports")
+    complete: dict[str, Any] = {**rows, "estimate": rows[estimate]}
+    return {**{name: complete[name] for name in columns}, "truth": truth}
+
+
 def height(rows: Rows) -> int:
     """How many rows a table has."""
     return len(next(iter(rows.values()), ()))

@@ -1,4 +1,4 @@
-"""All published tables, in the order in which they are shown. Those of a kind follow from its `KIND`."""
+"""All published tables, in the order in which they are shown. Those of a kind follow from the registry."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -59,6 +60,26 @@ class Frozen(BaseModel):
     """A part of the plan."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, ignored_types=(cached_property,))
+
+
+def each_or_all(value: Any) -> str:
+    """The tag of a field that takes a section, or one value that stands for all of it."""
+    return "each" if isinstance(value, dict | Model) else "all"
+
+
+def kind_of(value: Any, default: str) -> str:
+    """The kind that a section states, by which its model is chosen; empty where it is no text."""
+    kind = value.get("kind", default) if isinstance(value, dict) else getattr(value, "kind", default)
+    return kind if isinstance(kind, str) else ""
+
+
+def check_complete(field: str, what: str, one: str, named: Collection[str], declared: Collection[str]) -> None:
+    """A mapping of the spec gives `what` to each declared `one`, of the field `one`s, and to nothing else."""
+    unknown, missing = sorted(set(named) - set(declared)), sorted(set(declared) - set(named))
+    if unknown:
+        raise BrokenRule(f"names {one}s that {one}s does not have: {', '.join(unknown[:5])}", field=field)
+    if missing:
+        raise BrokenRule(f"must give {what} to every {one}; there is none for {', '.join(missing[:5])}", field=field)
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""The stages of a release of aggregates towards providers (`kind: aggregates`), one module each."""
+"""What only releases of aggregates (`kind: aggregates`) read and hand out: the catalogue, and a file a provider."""

@@ -1,1 +1,1 @@
-"""The stages of a release of frequent items (`kind: items`), one module each."""
+"""What only releases of frequent items (`kind: items`) read: files beside a spec."""

@@ -193,7 +193,7 @@ def _step(disk: Disk, moment: int) -> tuple[bool, ...]:
 
 def test_the_check_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same without syncing folders, as it was once: bytes are on disk, and nobody knows their names."""
-    monkeypatch.setattr("pldp.tasks.home.sync_folder", lambda folder: None)
+    monkeypatch.setattr("pldp.tasks.lines.sync_folder", lambda folder: None)
     monkeypatch.setattr("pldp.tasks.drafts.sync_folder", lambda folder: None)
     monkeypatch.setattr("pldp.tasks.publish.sync_folder", lambda folder: None)
     with pytest.raises(StageFailed, match=r"perturb failed \(AssertionError\)"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
 from pldp.channels.protocol import Counts, Floats
@@ -32,6 +34,14 @@ BUDGETS = st.one_of(
 def z_bound(cells: int = 1, alpha: float = ALPHA) -> float:
     """Two-sided normal bound for the largest of `cells` deviations (Bonferroni)."""
     return float(norm.isf(alpha / 2 / cells))
+
+
+def to_bins(values: ArrayLike, edges: Sequence[float], missing: float | None = None) -> NDArray[np.uint16]:
+    """The bin of each value: bin i holds edges[i] ≤ value < edges[i + 1], values beyond the ends go to the end bins."""
+    numbers = np.array(values, dtype=np.float64, ndmin=1)
+    if missing is not None:
+        numbers[np.isnan(numbers)] = missing
+    return np.searchsorted(np.asarray(edges)[1:-1], numbers, side="right").astype(np.uint16)
 
 
 def zipf(size: int, power: float = 1.0) -> Floats:

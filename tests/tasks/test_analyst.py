@@ -231,6 +231,14 @@ class TestGroups:
         with pytest.raises(NotFound, match="the next release adds them"):
             ask_group(home, "people", "job", ["farmer"])
 
+    def test_results_from_before_groups_had_a_macro_of_levels(self, home: Path) -> None:
+        asked = ask_group(home, "people", "job", ["farmer"])
+        path = (home / "results.duckdb").resolve()
+        path.chmod(0o600)
+        with duckdb.connect(str(path)) as results:
+            results.execute("DROP MACRO TABLE group_levels; DROP MACRO TABLE chosen_release")
+        assert ask_group(home, "people", "job", ["farmer"]) == asked
+
     def test_the_next_release_brings_groups_to_old_results(
         self, home: Path, tmp_path: Path, staged: Staged, passed: tuple[Verdict, ...]
     ) -> None:

@@ -16,7 +16,7 @@ from pldp.questions.histograms.gates import quantiles_usable
 from pldp.questions.histograms.question import Histograms
 from pldp.questions.histograms.spec import Binned
 from pldp.questions.numbers.distribution import Distribution
-from pldp.questions.numbers.quantiles import Quantile, to_bins
+from pldp.questions.numbers.quantiles import Quantile
 from pldp.questions.numbers.tables import bin_rows, quantile_rows
 from pldp.questions.tables import published_table
 from pldp.tasks.combine import combine
@@ -26,6 +26,7 @@ from pldp.tasks.query import connect
 from pldp.tasks.specfile import load_spec
 from pldp.tasks.tables import frame, schema
 from tests.people import JOBS, histograms_of, make_people, opened, world, write_spec
+from tests.pldp.world import to_bins
 from tests.tasks.conftest import Staged, drawn
 from tests.tasks.test_numbers import CELLS
 

@@ -14,7 +14,7 @@ from pldp.questions.tables import PUBLISHED
 from pldp.tables.common import RELEASES, VALIDATIONS
 from pldp.tables.declaration import Table
 from pldp.tasks.schema import insert_rows, prepare_tables, read_rows, rows_of, stored_tables
-from pldp.tasks.tables import from_rows, of_release, schema
+from pldp.tasks.tables import frame, of_release, schema
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_views_of_earlier_versions_show_what_came_later() -> None:
 def test_rows_are_read_in_the_order_of_their_publication(results: duckdb.DuckDBPyConnection) -> None:
     gates = [f"gate {i}" for i in (5, 3, 9, 1, 7)]
     rest = {"sentence": "It holds.", "passed": True, "observed": 0.5, "bound": 1.0, "false_alarm": 0.0}
-    rows = from_rows(VALIDATIONS, ({"gate": gate, **rest} for gate in gates))
+    rows = frame(VALIDATIONS, {"gate": gates, **rest})
     for release_id in ("a-1", "b-1"):
         insert_rows(results, VALIDATIONS, of_release(rows, release_id))
     assert [row[1] for row in rows_of(results, "validations", "b-1").fetchall()] == gates

@@ -13,7 +13,7 @@ from pldp.questions.tables import published_table
 from pldp.tables.common import BUDGETS, VALIDATIONS
 from pldp.tables.histograms import LEVEL_ESTIMATES, LEVEL_SHARES
 from pldp.tables.items import ITEMSETS, RULES
-from pldp.tasks.tables import completed, frame, from_rows, of_release, schema, stacked, validation_rows
+from pldp.tasks.tables import completed, frame, of_release, schema, validation_rows
 from tests.people import JOBS
 from tests.tasks.conftest import Staged, stage_run
 
@@ -67,26 +67,24 @@ def test_a_frame_that_is_not_its_table_is_refused_without_its_cells(wrong: dict[
 def test_a_missing_column_is_named() -> None:
     with pytest.raises(ValueError, match="table level_shares lacks its column share, standard_error"):
         frame(LEVEL_SHARES, {"level": ["low"]})
-    with pytest.raises(ValueError, match="lacks its column share"):
-        from_rows(LEVEL_SHARES, [{"level": "low", "standard_error": 0.1}])
 
 
 def test_no_rows_have_the_columns_all_the_same() -> None:
-    for made in (stacked(RULES, ()), from_rows(RULES, ()), frame(RULES, {})):
-        assert made.is_empty()
-        assert dict(made.schema) == schema(RULES.content)
+    made = frame(RULES, {})
+    assert made.is_empty()
+    assert dict(made.schema) == schema(RULES.content)
+    assert validation_rows([]).is_empty()
 
 
-def test_rows_and_parts() -> None:
+def test_rows_of_a_release() -> None:
     part = {"items": [["bread", "milk"], ["beer"]], "length": [2, 1], "n_users": 9}
     part |= dict.fromkeys(("support", "standard_error", "ci_low", "ci_high", "probability_frequent"), 0.5)
-    made = stacked(ITEMSETS, (part, part))
-    assert made["items"].to_list() == [["bread", "milk"], ["beer"]] * 2
-    assert from_rows(ITEMSETS, made.to_dicts()).equals(made)
+    made = frame(ITEMSETS, part)
+    assert made["items"].to_list() == [["bread", "milk"], ["beer"]]
     named = of_release(made, "a-1")
     assert named.columns[0] == "release_id"
     assert set(named["release_id"]) == {"a-1"}
-    assert of_release(stacked(ITEMSETS, ()), "a-1").is_empty()
+    assert of_release(frame(ITEMSETS, {}), "a-1").is_empty()
 
 
 def test_rows_of_another_version_are_completed() -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pldp.questions.aggregates.question import Aggregates
 
 
-def asked(plan: Aggregates, spec: Any) -> Asked:
+def asked(plan: Aggregates, spec: Any, adapted: bytes | None) -> Asked:
     """What clients are asked: a total per attribute, reported once to every provider."""
     labels = spec.labels or {}
     attributes = tuple(

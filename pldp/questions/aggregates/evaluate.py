@@ -26,7 +26,7 @@ REPEATS = 1000
 _TINY = 1e-6
 
 
-def true_totals(plan: Aggregates, people: Partitions) -> Units:
+def true_totals(plan: Aggregates, people: Partitions, result: AggregatesResult) -> Units:
     """The sum of everybody's aggregates, one per attribute, in grid units."""
     totals: Units = np.zeros(len(plan.attributes), dtype=np.int64)
     for rows in people(plan.vault_fields):

@@ -84,23 +84,6 @@ class TwoSidedGeometric:
             units >>= 1
         return result
 
-    def probability(self, z: int) -> Fraction:
-        """Pr[Z = z], exactly."""
-        rest, chance = abs(z), Fraction(1)
-        for digit in self.digits:
-            chance *= Fraction(digit if rest & 1 else SCALE - digit, SCALE)
-            rest >>= 1
-        chance *= Fraction(self.tail, SCALE) ** rest * Fraction(SCALE - self.tail, SCALE)
-        return chance / self._kept
-
-    @cached_property
-    def _kept(self) -> Fraction:
-        """2 − Pr[N = 0]: a sign is drawn too, and −0 is drawn again, or zero would come twice as often as it should."""
-        zero = Fraction(SCALE - self.tail, SCALE)
-        for digit in self.digits:
-            zero *= Fraction(SCALE - digit, SCALE)
-        return 2 - zero
-
     @cached_property
     def moments(self) -> tuple[float, float]:
         """E|Z| and Var Z in grid units: 1/sinh x and 1/(2 sinh²(x/2)) but for rounding; the mean is zero by symmetry.

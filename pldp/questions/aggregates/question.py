@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pldp.channels.randomness import Keystream
-from pldp.proof.compared import Compared
-from pldp.proof.trial import Trial
-from pldp.questions.aggregates import prove
-from pldp.questions.aggregates.asked import asked
+from pldp.questions.aggregates import asked, doubts, evaluate, gates, prove, reports, tables
 from pldp.questions.aggregates.budgets import TICK_BITS
-from pldp.questions.aggregates.catalogue import Units
-from pldp.questions.aggregates.doubts import doubts
-from pldp.questions.aggregates.evaluate import study, true_totals
 from pldp.questions.aggregates.fakes import fake_reaches
-from pldp.questions.aggregates.gates import gates
 from pldp.questions.aggregates.plan import AggregatesPlan
 from pldp.questions.aggregates.predict import predictions
-from pldp.questions.aggregates.reports import draw, invalid, tally
 from pldp.questions.aggregates.spec import PROFILE
 from pldp.questions.aggregates.statement import statement
-from pldp.questions.aggregates.tables import aggregate_rows, budgets
 from pldp.questions.aggregates.totals import AggregatesResult, Sums, Totals, estimate_totals
-from pldp.questions.doubts import Doubt
 from pldp.questions.fakes import with_fakes
-from pldp.questions.gate import Gate
-from pldp.questions.question import (
-    ANSWER,
-    Asked,
-    Columns,
-    Evidence,
-    Part,
-    Partitions,
-    Predictions,
-    Question,
-    Repeats,
-    Reports,
-    Rows,
-    Sheet,
-    Tallies,
-)
+from pldp.questions.question import ANSWER, Part, Predictions, Question, Reports, Rows, Sheet, Tallies
 from pldp.questions.rows import without
 
 NUMBER_CELLS = 64
@@ -89,12 +62,6 @@ class Aggregates(AggregatesPlan, Question):
         fields = (self.choice_field, *self.vault_fields)
         return tuple(Sheet(path, fields, (name,), shuffled=True) for path, name in self._providers.items())
 
-    def draw(self, sheet: Sheet, rows: Columns, stream: Keystream, adapted: bytes | None) -> Columns:
-        return draw(self, self.provider_of(sheet), rows, stream)
-
-    def tally(self, sheet: Sheet, reports: Columns) -> Sums:
-        return tally(self, reports)
-
     @property
     def instead_of_target(self) -> str:
         return "a total's error follows from the budgets in the plan"
@@ -106,9 +73,6 @@ class Aggregates(AggregatesPlan, Question):
     def report_types(self, sheet: Sheet) -> dict[str, str]:
         return {PROFILE: "u2", **dict.fromkeys(self.attributes, "i8")}
 
-    def invalid(self, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:
-        return invalid(self, self.provider_of(sheet), reports)
-
     def collision(self, sheet: Sheet) -> float:
         """Two people with equal aggregates, of the profile with the least noise: each number's likeliest noise is zero,
         with probability tanh(ε/2)."""
@@ -118,9 +82,6 @@ class Aggregates(AggregatesPlan, Question):
     def likeliest(self, sheet: Sheet) -> float:
         """As in `collision`: the likeliest report is the one without noise."""
         return self.collision(sheet)
-
-    def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
-        return doubts(self, evidence, alpha)
 
     def withhold(self, tables: Mapping[str, Rows], withheld: Collection[str]) -> dict[str, Rows]:
         return {name: without(rows, "provider", withheld) for name, rows in tables.items()}
@@ -140,29 +101,8 @@ class Aggregates(AggregatesPlan, Question):
     def conclude(self, tallies: Tallies, estimates: Mapping[str, Any]) -> AggregatesResult:
         return AggregatesResult(self._sums(tallies), estimates[ANSWER])
 
-    def tables(self, result: AggregatesResult) -> dict[str, Rows]:
-        return {"aggregates": aggregate_rows(self, result.totals)}
-
-    def budgets(self, result: AggregatesResult | None) -> Rows:
-        return budgets(self, result)
-
-    def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
-        return gates(self, evidence)
-
-    def recomputed(self) -> Iterable[Compared]:
-        return prove.recomputed(self)
-
-    def recovered(self) -> Iterable[Compared]:
-        return prove.recovered(self)
-
-    def rehearsed(self, stream: Keystream, cells: int) -> Iterable[Trial]:
-        return prove.rehearsed(self, stream, cells)
-
     def statement(self, perturbed_by: str) -> Part:
         return Part.of(statement(self))
-
-    def asked(self, spec: Any, adapted: bytes | None) -> Asked:
-        return asked(self, spec)
 
     def predictions(self, spec: Any) -> Predictions:
         return with_fakes(predictions(self, clients=spec.source.reports is not None), spec, fake_reaches(self))
@@ -175,8 +115,17 @@ class Aggregates(AggregatesPlan, Question):
     def not_dealt(self) -> str | None:
         return "a total adds up everybody's reports, each unbiased whoever chose which profile"
 
-    def truth(self, people: Partitions, result: AggregatesResult) -> Units:
-        return true_totals(self, people)
-
-    def study(self, people: Partitions, truth: Units, result: AggregatesResult, repeats: Repeats) -> dict[str, Rows]:
-        return study(self, people, truth, result, repeats)
+    # Its stages: functions of the modules beside, which take the plan first and so are methods as they stand.
+    draw: ClassVar = reports.draw
+    tally: ClassVar = reports.tally
+    invalid: ClassVar = reports.invalid
+    asked: ClassVar = asked.asked
+    budgets: ClassVar = tables.budgets
+    tables: ClassVar = tables.tables
+    gates: ClassVar = gates.gates
+    doubts: ClassVar = doubts.doubts
+    recomputed: ClassVar = prove.recomputed
+    recovered: ClassVar = prove.recovered
+    rehearsed: ClassVar = prove.rehearsed
+    truth: ClassVar = evaluate.true_totals
+    study: ClassVar = evaluate.study

@@ -13,7 +13,7 @@ from pldp.questions.aggregates.doubts import FAR, largest, scales
 from pldp.questions.aggregates.release import LARGEST
 from pldp.questions.aggregates.spec import PROFILE
 from pldp.questions.aggregates.totals import Sums
-from pldp.questions.question import Columns
+from pldp.questions.question import Columns, Sheet
 
 if TYPE_CHECKING:
     from pldp.questions.aggregates.question import Aggregates
@@ -22,15 +22,16 @@ FARTHEST = LARGEST + (1 << 40)
 """Of a report, in grid units. The least spend is 2^-32, so noise goes beyond 2^40 with a probability of e^-256."""
 
 
-def draw(plan: Aggregates, provider: str, rows: Columns, stream: Keystream) -> Columns:
+def draw(plan: Aggregates, sheet: Sheet, rows: Columns, stream: Keystream, adapted: bytes | None) -> Columns:
     """One report per user, in the order of `rows`: the profile, and each attribute's aggregate with its noise."""
     profiles = rows[plan.choice_field]
-    reports = plan.mechanisms[provider].perturb(true_aggregates(plan, rows), profiles.astype(np.int64), stream)
+    mechanism = plan.mechanisms[plan.provider_of(sheet)]
+    reports = mechanism.perturb(true_aggregates(plan, rows), profiles.astype(np.int64), stream)
     by_attribute = np.ascontiguousarray(reports.T)
     return {PROFILE: profiles.astype(np.uint16), **dict(zip(plan.attributes, by_attribute, strict=True))}
 
 
-def tally(plan: Aggregates, reports: Columns) -> Sums:
+def tally(plan: Aggregates, sheet: Sheet, reports: Columns) -> Sums:
     """Summed reports per attribute and users per profile, of one file. ValueError for what the plan cannot make."""
     profiles = reports[PROFILE].astype(np.int64)
     numbers = report_numbers(plan, reports)
@@ -41,11 +42,11 @@ def tally(plan: Aggregates, reports: Columns) -> Sums:
     return Sums.of(numbers, profiles, len(plan.profiles))
 
 
-def invalid(plan: Aggregates, provider: str, reports: Columns) -> NDArray[np.intp]:
+def invalid(plan: Aggregates, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:
     """Rows of a profile that the plan does not have, or farther away than honest people with any noise come."""
     numbers, profiles = report_numbers(plan, reports), reports[PROFILE].astype(np.int64)
     unknown = profiles >= len(plan.profiles)
-    reach = np.minimum(FAR * scales(plan, provider), 1 << 40)[np.where(unknown, 0, profiles)]
+    reach = np.minimum(FAR * scales(plan, plan.provider_of(sheet)), 1 << 40)[np.where(unknown, 0, profiles)]
     most = largest(plan)
     above = numbers - np.minimum(LARGEST if most is None else most, LARGEST)
     far = ((-numbers > reach) | (above > reach)).any(axis=1)

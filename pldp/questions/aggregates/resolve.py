@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 from pldp.errors import BrokenRule, Problem
-from pldp.questions.aggregates.budgets import TICK_BITS, profile_ticks, turning_point
+from pldp.questions.aggregates.budgets import TICK_BITS, Allocation, profile_ticks, turning_point
 from pldp.questions.aggregates.catalogue import Catalogue
 from pldp.questions.aggregates.noise import noise_for
 from pldp.questions.aggregates.objectives import OBJECTIVES, Objective
 from pldp.questions.aggregates.plan import RESIDUAL, Law, ProfilePlan, ProviderPlan, ServicePlan
-from pldp.questions.aggregates.providers import Provider, Service, serve
+from pldp.questions.aggregates.providers import serve
 from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.aggregates.spec import AggregatesSpec, Weighted
 from pldp.questions.plan import Plan
@@ -52,9 +52,9 @@ def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str)
     budgets = profile_ticks(counted, stated)
     turns = [Fraction(int(turn), 1 << TICK_BITS) for turn in turning_point(counted, budgets)]
     objective = _objective(spec)
-    providers = [Provider(name, provider.epsilon) for name, provider in spec.providers.items()]
-    services = serve(counted, budgets, providers, objective)
-    ticks = np.unique(np.concatenate([service.allocation.ticks for service in services.values()])).tolist()
+    epsilons = {name: provider.epsilon for name, provider in spec.providers.items()}
+    allocations = serve(counted, budgets, epsilons, objective)
+    ticks = np.unique(np.concatenate([allocation.ticks for allocation in allocations.values()])).tolist()
     return Aggregates(
         name=spec.name,
         unit=spec.unit,
@@ -65,7 +65,7 @@ def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str)
         n_distinct=counted.n_distinct,
         catalogue_sha256=catalogue_sha256,
         cap=spec.cap,
-        coarse=any(service.allocation.coarse for service in services.values()),
+        coarse=any(allocation.coarse for allocation in allocations.values()),
         objective=objective.name,
         power=objective.power,
         weights=objective.weights,
@@ -76,7 +76,7 @@ def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str)
                 name=name,
                 epsilon=provider.epsilon,
                 reputation=provider.reputation,
-                services=_services(services[name], names, turns),
+                services=_services(allocations[name], names, turns),
             )
             for name, provider in spec.providers.items()
         ),
@@ -88,8 +88,7 @@ def make_plan(spec: AggregatesSpec, catalogue: Catalogue, catalogue_sha256: str)
     )
 
 
-def _services(service: Service, names: tuple[str, ...], turns: list[Fraction]) -> tuple[ServicePlan, ...]:
-    allocation = service.allocation
+def _services(allocation: Allocation, names: tuple[str, ...], turns: list[Fraction]) -> tuple[ServicePlan, ...]:
     worst = float(allocation.residual.max(initial=0.0))
     if not worst < RESIDUAL:  # a nan too; nothing is drawn from budgets that are not known to be the best
         raise ValueError(

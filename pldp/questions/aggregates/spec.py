@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from pldp.errors import BrokenRule, quoted
 from pldp.spec.columns import check_roles
-from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole
+from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole, check_complete, each_or_all
 from pldp.spec.gates import Gates
 from pldp.spec.intervals import Intervals
 from pldp.spec.levels import ExpectedUsers, Spend, is_whole
@@ -85,22 +85,18 @@ class ExpectedProfiles(ExpectedUsers):
     profiles: dict[Name, Annotated[Ratio, Field(ge=0, le=1)]] | None = None
 
 
-def _shape(value: Any) -> str:
-    return "each" if isinstance(value, dict | Model) else "all"
-
-
 Profile = Annotated[
     Annotated[dict[Value, Spend], Tag("each")] | Annotated[Spend, Tag("all")],
-    Discriminator(_shape),
+    Discriminator(each_or_all),
 ]
 """A budget for each attribute, or one number for every attribute."""
 Count = Annotated[
     Annotated[Cap, Tag("each")] | Annotated[Literal["occurrence"], Tag("all")],
-    Discriminator(_shape),
+    Discriminator(each_or_all),
 ]
 Loss = Annotated[
     Annotated[Weighted, Tag("each")] | Annotated[Literal["mae", "mse", "mael"], Tag("all")],
-    Discriminator(_shape),
+    Discriminator(each_or_all),
 ]
 
 
@@ -178,9 +174,9 @@ class AggregatesSpec(Model):
             raise ValueError(f"attributes: {PROFILE!r} is the name of another column of the reports; give it another")
         for profile, stated in self.profiles.items():
             if isinstance(stated, dict):
-                _same(f"profiles.{profile}", set(stated), declared)
+                check_complete(f"profiles.{profile}", "a budget", "attribute", stated, declared)
         if isinstance(self.objective, Weighted):
-            _same("objective.weights", set(self.objective.weights), declared)
+            check_complete("objective.weights", "a weight", "attribute", self.objective.weights, declared)
         if self.default is not None and self.default not in self.profiles:
             raise BrokenRule("must be one of profiles", field="default", value=quoted(self.default))
         if self.default is None and len(self.profiles) > 1:
@@ -211,14 +207,3 @@ class AggregatesSpec(Model):
         if self.users is not None:
             check_roles({}, {"users.profile": self.users.profile}, {"users.user": self.users.user})
         return self
-
-
-def _same(field: str, named: set[str], declared: set[str]) -> None:
-    """Every attribute and no other."""
-    unknown, missing = sorted(named - declared), sorted(declared - named)
-    if unknown:
-        raise BrokenRule(f"names attributes that attributes does not have: {', '.join(unknown)}", field=field)
-    if missing:
-        raise BrokenRule(
-            f"must give a budget or weight to every attribute; there is none for {', '.join(missing)}", field=field
-        )

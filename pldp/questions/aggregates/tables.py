@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from pldp.questions.aggregates.question import Aggregates
 
 
+def tables(plan: Aggregates, result: AggregatesResult) -> dict[str, Rows]:
+    """Published rows of aggregates."""
+    return {"aggregates": aggregate_rows(plan, result.totals)}
+
+
 def aggregate_rows(plan: Aggregates, totals: Mapping[str, Totals]) -> Rows:
     """Provider × attribute; a share is null where the sum of all totals is too near zero to divide by."""
     parts: list[dict[str, Any]] = []

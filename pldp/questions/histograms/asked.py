@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pldp.questions.histograms.question import Histograms
 
 
-def asked(plan: Histograms, spec: Any) -> Asked:
+def asked(plan: Histograms, spec: Any, adapted: bytes | None) -> Asked:
     """What clients are asked: one value per attribute, and a level."""
     attributes: dict[str, dict[str, Any]] = {}
     for published in spec.published:

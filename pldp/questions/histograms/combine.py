@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def _stream(plan: Histograms, attribute: AttributePlan, reports: Reports) -> Ite
                 yield report_block(protocol, rows[part], level if levels is None else levels[part])  # type: ignore[arg-type]
 
 
-def conclude(plan: Histograms, tallies: Tallies, estimates: Mapping[str, Mapping[str, Histogram]]) -> HistogramsResult:
+def conclude(plan: Histograms, tallies: Tallies, estimates: Mapping[str, Any]) -> HistogramsResult:
     """Answers, estimates of every method and level, and what binned numbers tell, by attribute."""
     counted = supports(plan, tallies)
     answers = tuple(estimates[plan.methods_of(attribute)[0]][attribute.name] for attribute in plan.attributes)

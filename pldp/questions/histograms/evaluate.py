@@ -22,24 +22,12 @@ from pldp.questions.histograms.tables import histogram_rows
 from pldp.questions.numbers.evaluate import own_codes
 from pldp.questions.numbers.tables import quantile_rows
 from pldp.questions.question import Partitions, Repeats, Rows
-from pldp.questions.rows import coverage_row, monte_carlo_error, stacked
+from pldp.questions.rows import beside, coverage_row, monte_carlo_error, stacked
 
 if TYPE_CHECKING:
     from pldp.questions.histograms.question import Histograms
 
 REPEATS = 1000
-NUMBERS = (
-    "attribute",
-    "probability",
-    "method",
-    "estimate",
-    "standard_error",
-    "ci_low",
-    "ci_high",
-    "n_reports",
-    "truth",
-)
-"""Columns of the evaluation's table of means and quantiles."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +81,7 @@ def study(plan: Histograms, truth: HistogramsTruth, result: HistogramsResult, re
     quantiles = quantile_rows(result.binned)
     if quantiles:
         keys = zip(quantiles["attribute"], quantiles["probability"], strict=True)
-        known = [truth.quantiles[key] for key in keys]
-        complete = {**quantiles, "estimate": quantiles["quantile"], "truth": known}
-        tables["numbers"] = {name: complete[name] for name in NUMBERS}
+        tables["numbers"] = beside(quantiles, "quantile", [truth.quantiles[key] for key in keys])
     return tables
 
 

@@ -55,7 +55,10 @@ def estimate_hidden(
         covariance = away.T @ away / REPEATS
     n_users = int(reported.sum())
     beyond = spread(unbiased.frequency, n_users) / n_users if recipe.population else np.zeros(1)
-    low, high = _interval(joint, reported, protocols, level_report, recipe, fit.frequency)
+    z = float(norm.ppf(0.5 + recipe.confidence / 2))
+    low, high = interval(
+        recipe.method, joint, reported, protocols, level_report, z, fit.frequency, population=recipe.population
+    )
     return Histogram(
         method=recipe.method,
         frequency=fit.frequency,
@@ -109,26 +112,30 @@ def _fit(
     return _Fit(postprocess(recipe.postprocess, unbiased.frequency, unbiased.standard_error), error)
 
 
-def _interval(
+def interval(
+    method: str,
     joint: Counts,
     reported: Counts,
     protocols: tuple[PureProtocol, ...],
-    level_report: KRR,
-    recipe: Recipe,
+    level_report: PureProtocol,
+    z: float,
     frequency: Floats,
+    *,
+    population: bool = False,
 ) -> tuple[Floats, Floats]:
     """One that holds whatever the reports about the level tell: by inverting what the method solves for.
 
-    A likelihood carries AUEM's, extended to hold its own estimate: its curvature knows nothing of ρ̂ at its bound.
+    A likelihood carries AUEM's, extended to hold its own estimate `frequency`: its curvature knows nothing of ρ̂ at its
+    bound. Leading dimensions are repetitions, of as many people each.
     """
-    z = float(norm.ppf(0.5 + recipe.confidence / 2))
-    if recipe.method == "sum":
-        ends = sum_interval(joint, reported, protocols, level_report, z, population=recipe.population)
-    elif recipe.method == "self-calibrated":
-        ends = calibrated_interval(joint.sum(axis=0), int(reported.sum()), protocols, z, population=recipe.population)
+    if method == "sum":
+        ends = sum_interval(joint, reported, protocols, level_report, z, population=population)
+    elif method == "self-calibrated":
+        n_users = int(reported.reshape(-1, reported.shape[-1])[0].sum())
+        ends = calibrated_interval(joint.sum(axis=-2), n_users, protocols, z, population=population)
     else:
-        ends = fieller_interval(joint, reported, protocols, level_report, z, population=recipe.population)
-    if recipe.method not in LIKELIHOODS:
+        ends = fieller_interval(joint, reported, protocols, level_report, z, population=population)
+    if method not in LIKELIHOODS:
         return ends.low, ends.high
     return np.minimum(ends.low, frequency), np.maximum(ends.high, frequency)
 

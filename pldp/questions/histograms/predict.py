@@ -36,7 +36,6 @@ from pldp.questions.rows import stacked
 
 if TYPE_CHECKING:
     from pldp.questions.histograms.question import Histograms
-    from pldp.questions.people.spec import Spec
 
 SIMULATIONS = 400
 _SEED = 0
@@ -156,7 +155,7 @@ def typical_errors(plan: Histograms, users: int | None = None) -> dict[str, floa
     return errors
 
 
-def predictions(plan: Histograms, spec: Spec) -> Predictions:
+def predictions(plan: Histograms, spec: Any) -> Predictions:
     """Tables: errors (attribute × method), levels (attribute × level: what a choice costs), widths (attribute ×
     dependence: how long intervals are that cover it), protocols (attribute × level × mechanism: what each does), and
     where clients send reports fakes (attribute × combination: how far one fake in a hundred moves a share)."""

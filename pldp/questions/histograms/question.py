@@ -9,45 +9,17 @@ from math import prod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts
-from pldp.channels.randomness import Keystream
 from pldp.channels.words import word_types
 from pldp.estimate.honest import collision
-from pldp.estimate.inference import Histogram, Recipe
+from pldp.estimate.inference import Recipe
 from pldp.estimate.simulate import whole_counts
-from pldp.privacy.exposure import Exposed
 from pldp.privacy.leak import level_leak
-from pldp.proof.compared import Compared
-from pldp.proof.trial import Trial
-from pldp.questions.doubts import Doubt
-from pldp.questions.gate import Gate
-from pldp.questions.histograms import prove
-from pldp.questions.histograms.asked import asked
-from pldp.questions.histograms.combine import HistogramsResult, combine, conclude
-from pldp.questions.histograms.doubts import doubts, likeliest_report
-from pldp.questions.histograms.evaluate import HistogramsTruth, study, true_counts, true_histograms
-from pldp.questions.histograms.gates import gates
+from pldp.questions.histograms import asked, combine, doubts, evaluate, gates, predict, prove, reports, tables
+from pldp.questions.histograms import statement as stated
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
-from pldp.questions.histograms.predict import predictions, typical_errors
-from pldp.questions.histograms.reports import LEVEL, HistogramTally, draw, invalid, tally, weights
-from pldp.questions.histograms.statement import exposed, statement
-from pldp.questions.histograms.tables import budgets, tables
-from pldp.questions.question import (
-    Asked,
-    Columns,
-    Evidence,
-    Part,
-    Partitions,
-    Predictions,
-    Question,
-    Repeats,
-    Reports,
-    Rows,
-    Sheet,
-    Tallies,
-)
+from pldp.questions.question import Part, Partitions, Question, Repeats, Rows, Sheet
 from pldp.spec.fields import Ratio
 
 
@@ -134,33 +106,15 @@ class Histograms(Question):
         about = Sheet(f"levels={ruled}" if ruled else "levels", (field,), ("levels", ruled))
         return Sheet(path, (f"value_{attribute}", field), (name, "hidden"), beside=about)
 
-    def draw(self, sheet: Sheet, rows: Columns, stream: Keystream, adapted: bytes | None) -> Columns:
-        return draw(self, sheet, rows, stream)
-
-    def tally(self, sheet: Sheet, reports: Columns) -> HistogramTally:
-        return tally(self, sheet, reports)
-
     def report_types(self, sheet: Sheet) -> dict[str, str]:
         attribute, level = self.places[sheet.path]
         protocol = self.attributes[attribute].protocols[level or 0]
-        return {**({LEVEL: "u1"} if level is None else {}), **word_types(protocol.report_bytes)}
-
-    def invalid(self, sheet: Sheet, reports: Columns) -> NDArray[np.intp]:
-        return invalid(self, sheet, reports)
+        return {**({reports.LEVEL: "u1"} if level is None else {}), **word_types(protocol.report_bytes)}
 
     def collision(self, sheet: Sheet) -> float:
         attribute, level = self.places[sheet.path]
         protocols = self.attributes[attribute].protocols
         return max(map(collision, protocols)) if level is None else collision(protocols[level])
-
-    def likeliest(self, sheet: Sheet) -> float:
-        return likeliest_report(self, sheet)
-
-    def report_weights(self, sheet: Sheet, reports: Columns) -> NDArray[np.int64]:
-        return weights(self, sheet, reports)
-
-    def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
-        return doubts(self, evidence, alpha)
 
     def paths(self, attribute: int) -> list[str]:
         """The sheets of an attribute."""
@@ -181,35 +135,8 @@ class Histograms(Question):
     def methods_of(self, attribute: AttributePlan) -> tuple[str, ...]:
         return attribute.methods or (self.recipe.method,)
 
-    def combine(self, method: str, tallies: Tallies, reports: Reports) -> dict[str, Histogram]:
-        return combine(self, method, tallies, reports)
-
-    def conclude(self, tallies: Tallies, estimates: Mapping[str, Any]) -> HistogramsResult:
-        return conclude(self, tallies, estimates)
-
-    def tables(self, result: HistogramsResult) -> dict[str, Rows]:
-        return tables(self, result)
-
-    def budgets(self, result: HistogramsResult | None) -> Rows:
-        return budgets(self, result)
-
-    def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
-        return gates(self, evidence)
-
-    def recomputed(self) -> Iterable[Compared]:
-        return prove.recomputed(self)
-
-    def recovered(self) -> Iterable[Compared]:
-        return prove.recovered(self)
-
-    def rehearsed(self, stream: Keystream, cells: int) -> Iterable[Trial]:
-        return prove.rehearsed(self, stream, cells)
-
     def statement(self, perturbed_by: str) -> Part:
-        return statement(self)
-
-    def exposed(self) -> Iterable[Exposed]:
-        return exposed(self)
+        return stated.statement(self)
 
     @property
     def refusal(self) -> str | None:
@@ -220,30 +147,39 @@ class Histograms(Question):
             )
         return None
 
-    def asked(self, spec: Any, adapted: bytes | None) -> Asked:
-        return asked(self, spec)
-
-    def predictions(self, spec: Any) -> Predictions:
-        return predictions(self, spec)
-
     @property
     def target(self) -> str:
         return "the typical share of every histogram"
-
-    def typical_errors(self, users: int | None = None) -> dict[str, float]:
-        return typical_errors(self, users)
 
     def shares(self) -> Iterable[tuple[str, str]]:
         return ((attribute.name, value) for attribute in self.attributes for value in attribute.values)
 
     def true_shares(self, people: Partitions) -> dict[tuple[str, str], float]:
-        truth = HistogramsTruth(true_counts(self, people)).shares
+        truth = evaluate.HistogramsTruth(evaluate.true_counts(self, people)).shares
         return dict(zip(self.shares(), np.concatenate(list(truth.values())).tolist(), strict=True))
 
-    def truth(self, people: Partitions, result: HistogramsResult) -> HistogramsTruth:
-        return true_histograms(self, people)
+    def truth(self, people: Partitions, result: Any) -> evaluate.HistogramsTruth:
+        return evaluate.true_histograms(self, people)
 
-    def study(
-        self, people: Partitions, truth: HistogramsTruth, result: HistogramsResult, repeats: Repeats
-    ) -> dict[str, Rows]:
-        return study(self, truth, result, repeats)
+    def study(self, people: Partitions, truth: Any, result: Any, repeats: Repeats) -> dict[str, Rows]:
+        return evaluate.study(self, truth, result, repeats)
+
+    # Its stages: functions of the modules beside, which take the plan first and so are methods as they stand.
+    draw: ClassVar = reports.draw
+    asked: ClassVar = asked.asked
+    tally: ClassVar = reports.tally
+    invalid: ClassVar = reports.invalid
+    report_weights: ClassVar = reports.weights
+    likeliest: ClassVar = doubts.likeliest_report
+    doubts: ClassVar = doubts.doubts
+    conclude: ClassVar = combine.conclude
+    combine: ClassVar = combine.combine
+    budgets: ClassVar = tables.budgets
+    tables: ClassVar = tables.tables
+    gates: ClassVar = gates.gates
+    recomputed: ClassVar = prove.recomputed
+    recovered: ClassVar = prove.recovered
+    rehearsed: ClassVar = prove.rehearsed
+    exposed: ClassVar = stated.exposed
+    predictions: ClassVar = predict.predictions
+    typical_errors: ClassVar = predict.typical_errors

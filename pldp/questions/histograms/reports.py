@@ -62,7 +62,7 @@ class Support:
     """By level: how often each distinct report stands there; None where nobody needs it or it would be too large."""
 
 
-def draw(plan: Histograms, sheet: Sheet, rows: Columns, stream: Keystream) -> Columns:
+def draw(plan: Histograms, sheet: Sheet, rows: Columns, stream: Keystream, adapted: bytes | None) -> Columns:
     """Reports of one attribute: of one level's people, or, where levels are hidden, of everybody at their own level."""
     if sheet.path not in plan.places:
         return _level_reports(plan, sheet, rows, stream)

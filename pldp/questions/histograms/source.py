@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from fractions import Fraction
 from itertools import accumulate
 
@@ -9,7 +10,6 @@ from pldp.channels.numeric.domain import CODES, Bounds
 from pldp.questions.cells import Bins, Choice, Codes, Declared, Importance, Product
 from pldp.questions.histograms.considered import strictest_first
 from pldp.questions.histograms.spec import Binned, Category, Cells
-from pldp.questions.numbers.quantiles import to_bins
 from pldp.questions.numbers.spec import Number
 from pldp.questions.people.spec import Spec
 from pldp.questions.source import Cell, Field, PeopleTable
@@ -51,7 +51,7 @@ def cell_rule(asked: Category | Binned | Number) -> Declared | Bins | Codes:
 
 def _part(asked: Cells) -> Declared | Bins:
     if isinstance(asked, Binned):
-        missing = None if asked.missing is None else int(to_bins(asked.missing, asked.cuts)[0])
+        missing = None if asked.missing is None else bisect_right(asked.cuts[1:-1], asked.missing)
         return Bins(tuple(asked.cuts), missing)
     places = (None if value is None else asked.values.index(value) for value in (asked.missing, asked.other))
     return Declared(asked.values, *places)

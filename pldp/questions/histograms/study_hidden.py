@@ -6,21 +6,19 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pldp.channels.krr import KRR
-from pldp.channels.protocol import Counts, Floats, PureProtocol
+from pldp.channels.protocol import Counts, Floats
 from pldp.estimate.combine import combine_linear, estimate_levels
 from pldp.estimate.comparators import draw_ppda, pbp, ppda, uniform_protocol
 from pldp.estimate.dealing import Deal, by_chance
 from pldp.estimate.distributions import norm
 from pldp.estimate.hidden import Estimate, auem, draw_hidden, hidden_sum, self_calibrated
-from pldp.estimate.hidden_interval import calibrated_interval, fieller_interval, sum_interval
 from pldp.estimate.inference import Recipe
 from pldp.estimate.likelihood import MOST_VALUES, table_blocks
 from pldp.estimate.mixture import correct_em
 from pldp.estimate.simulate import draw_support
-from pldp.questions.histograms.hidden import moment_test
+from pldp.questions.histograms.hidden import interval, moment_test
 from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
 from pldp.questions.histograms.predict import predict_hidden
 from pldp.questions.histograms.study import BATCH_CELLS, AttributeStudy, Errors
@@ -68,7 +66,8 @@ def study_hidden(
             if len(joint[part]):
                 estimate = method(dealt[part], joint[part], reported[part])
                 if isinstance(estimate, Estimate):
-                    held = _held(name, estimate, joint[part], reported[part], protocols, report, z, truth)
+                    low, high = interval(name, joint[part], reported[part], protocols, report, z, estimate.frequency)
+                    held = np.asarray((low <= truth + _ROUNDING) & (truth - _ROUNDING <= high))
                     errors[name].add(estimate.frequency - truth, held)
                 else:
                     errors[name].add(estimate - truth)
@@ -79,29 +78,6 @@ def study_hidden(
         unbiasedness_rate=fired / repeats,
         disagreement_rate=0.0,
     )
-
-
-def _held(
-    name: str,
-    estimate: Estimate,
-    joint: Counts,
-    reported: Counts,
-    protocols: tuple[PureProtocol, ...],
-    report: PureProtocol,
-    z: float,
-    truth: Floats,
-) -> NDArray[np.bool_]:
-    """Which shares the published intervals hold; a likelihood's is AUEM's, extended to hold its own estimate."""
-    if name == "self-calibrated":
-        ends = calibrated_interval(joint.sum(axis=-2), int(reported[0].sum()), protocols, z)
-    elif name == "sum":
-        ends = sum_interval(joint, reported, protocols, report, z)
-    else:
-        ends = fieller_interval(joint, reported, protocols, report, z)
-    low, high = ends.low, ends.high
-    if name == "em":
-        low, high = np.minimum(low, estimate.frequency), np.maximum(high, estimate.frequency)
-    return np.asarray((low <= truth + _ROUNDING) & (truth - _ROUNDING <= high))
 
 
 def _methods(attribute: AttributePlan, hidden: HiddenPlan, sizes: Counts, rng: np.random.Generator) -> dict[str, Draw]:

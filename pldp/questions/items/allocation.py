@@ -48,16 +48,12 @@ class RowDemand:
             raise ValueError("sensitivity must be one for each item")
 
 
-def noise(epsilon: Floats) -> Floats:
-    """Variance of one report's estimate of an item: e^ε / (e^ε − 1)² = 1 / (4 sinh²(ε/2)), at any frequency."""
-    return 0.25 / np.sinh(epsilon / 2) ** 2
-
-
 def split_row(demand: RowDemand) -> tuple[Fraction, ...]:
     """Budgets of least Σ_j w_j v(ε_j) with Σ ε_j ≤ bound, ε_j ≤ cap_j, in the order asked; whole ticks of 2^-40.
 
-    v is convex, so all items below their caps have the same price w_j |v′(ε_j)| = λ (those that the order holds
-    together have it in the mean), and one λ spends the bound.
+    v(ε) = e^ε / (e^ε − 1)², the variance of one report's estimate of an item at any frequency, is convex, so all items
+    below their caps have the same price w_j |v′(ε_j)| = λ (those that the order holds together have it in the mean),
+    and one λ spends the bound.
     """
     weights = np.array(demand.weights) / max(demand.weights)
     caps = np.full(weights.size, _MOST) if demand.caps is None else np.array([float(cap) for cap in demand.caps])
@@ -124,14 +120,6 @@ def symmetric_items(budgets: Sequence[Fraction], bound: Fraction) -> ItemChannel
     if ratio is None or not within(ratio, bound):
         raise ArithmeticError("the row's exact ε exceeds its bound: budgets and thresholds disagree")
     return channels
-
-
-def predicted_error(channels: ItemChannels, weights: Sequence[float], frequency: Floats) -> float:
-    """Σ_j w_j Var of one report's estimate of item j, for assumed frequencies: divide by n."""
-    q, gap = channels.false_one, channels.gap
-    p = q + gap
-    variance = (frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)) / gap**2
-    return float(np.array(weights) @ variance)
 
 
 def _spent_at(log_price: float, weights: Floats, caps: Floats) -> Floats:

@@ -76,10 +76,6 @@ class ItemChannels:
         return prod(finite, start=Fraction(1)) if len(finite) == len(chosen) else None
 
     @property
-    def exact_epsilons(self) -> tuple[float, ...]:
-        return tuple(exact_epsilon(ratio) for ratio in self.ratios)
-
-    @property
     def row_epsilon(self) -> float:
         return exact_epsilon(self.row_ratio())
 
@@ -118,16 +114,6 @@ class ItemChannels:
         p = q + gap
         without, whole = (q * (1 - q) / gap**2).prod(axis=1), (1 + p * (1 - p) / gap**2).prod(axis=1)
         return (1 - support) * without + support * (whole - 1)
-
-    def inverse(self, item: int) -> Floats:
-        """aprr Eq. 5 for one item: f = Q c, (x, y)."""
-        q, gap = self.false_one[item], self.gap[item]
-        return np.array([[q + gap, q + gap - 1], [-q, 1 - q]]) / gap
-
-    def matrix(self, item: int) -> Floats:
-        """Pr[y|x], (x, y)."""
-        zero, one = self.keep_zero[item], self.keep_one[item]
-        return np.array([[zero, SCALE - zero], [SCALE - one, one]], dtype=object).astype(np.float64) / SCALE
 
     def perturb(self, columns: Columns, stream: Keystream) -> Columns:
         """Each bit on its own; the result holds the reports and no probability (aprr Algorithm 1 adds p_i: never)."""

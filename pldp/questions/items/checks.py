@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pldp.channels.protocol import Counts
+from pldp.estimate.combine import spread
 from pldp.questions.items.levels import Floats
-from pldp.questions.items.pooling import between
 
 _REACH = 6.0
 
@@ -37,8 +37,8 @@ def agreement(support: Floats, noise: Floats, largest: Floats, n: Counts) -> flo
     sums = support * n
     pooled = sums.sum(axis=1) / total
     error = np.sqrt((noise * n).sum(axis=1)) / total
-    spread = np.maximum(between(pooled - _REACH * error, total), between(pooled + _REACH * error, total))
-    spread = np.where(np.abs(pooled - 0.5) <= _REACH * error, between(np.array(0.5), total), spread)
+    between = np.maximum(spread(pooled - _REACH * error, total), spread(pooled + _REACH * error, total))
+    between = np.where(np.abs(pooled - 0.5) <= _REACH * error, spread(np.array(0.5), total), between)
     tails = []
     for level in range(levels):
         others = np.arange(levels) != level
@@ -46,5 +46,5 @@ def agreement(support: Floats, noise: Floats, largest: Floats, n: Counts) -> flo
         distance = support[:, level] - sums[:, others].sum(axis=1) / left
         quiet = noise[:, level] / n[level] + (noise[:, others] * n[others]).sum(axis=1) / left**2
         most = np.maximum(largest[:, level] / n[level], largest[:, others].max(axis=1) / left) + 1 / min(n[level], left)
-        tails.append(bernstein(distance, quiet + spread * (1 / n[level] + 1 / left), most))
+        tails.append(bernstein(distance, quiet + between * (1 / n[level] + 1 / left), most))
     return float(min(1.0, np.min(tails) * items * levels))

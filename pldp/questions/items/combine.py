@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from pldp.questions.items.rules import Rules, rules_of_groups
 from pldp.questions.items.sampled import Half, SampledRule, judge_half, likely, longer_rows, sampled_rules
 from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.transactions import Counts, Itemsets
-from pldp.questions.question import Reports, Tallies
+from pldp.questions.question import ANSWER, Reports, Tallies
 
 if TYPE_CHECKING:
     from pldp.questions.items.question import Items
@@ -68,7 +68,7 @@ class ItemsResult:
         return int(self.n.sum())
 
 
-def combine(plan: Items, tallies: Tallies, reports: Reports) -> Mined:
+def combine(plan: Items, method: str, tallies: Tallies, reports: Reports) -> Mined:
     """Supports and frequent sets, as the kind of channel allows."""
     channel = plan.levels[0].channel
     if isinstance(channel, Sampled):
@@ -80,9 +80,9 @@ def combine(plan: Items, tallies: Tallies, reports: Reports) -> Mined:
     return mine_bits(plan, support, lambda sets: _ask(plan, reports, sets))
 
 
-def conclude(plan: Items, tallies: Tallies, mined: Mined) -> ItemsResult:
+def conclude(plan: Items, tallies: Tallies, estimates: Mapping[str, Any]) -> ItemsResult:
     """The mined sets beside the tallies that they came from."""
-    return ItemsResult(tuple(support_of(plan, tallies, phase) for phase in range(plan.phases)), mined)
+    return ItemsResult(tuple(support_of(plan, tallies, phase) for phase in range(plan.phases)), estimates[ANSWER])
 
 
 def _ask(plan: Items, reports: Reports, sets: Itemsets) -> Counts:

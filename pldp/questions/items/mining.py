@@ -153,12 +153,6 @@ def mine_groups(
     return tuple(mined)
 
 
-def estimate(items: Itemsets, counts: Counts, index: Index, channel: Responses, search: Search) -> EstimatedSets:
-    """Supports of sets all of whose proper subsets are in the index."""
-    whole = estimate_groups(items, counts[:, None], [index], [Group(index.n_rows, channel)], search, alone)
-    return replace(whole, count=counts)
-
-
 def estimate_groups(
     items: Itemsets, counts: Counts, indexes: Sequence[Index], groups: Sequence[Group], search: Search, weigh: Weigh
 ) -> EstimatedSets:

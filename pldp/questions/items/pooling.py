@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.estimate.capped import UNCAPPED, water_filled
+from pldp.estimate.combine import spread
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.transactions import Counts, Itemsets
 
@@ -78,15 +79,9 @@ def pool(
 ) -> tuple[Floats, Floats]:
     """Supports and standard errors of sets from those of the groups, (set, group); `noise` is that of one report."""
     together = (weights * support).sum(axis=1)
-    spread = between(together, n_users)
+    between = spread(together, n_users)
     apart = (weights**2 / n).sum(axis=1) - 1 / n_users
-    variance = (weights**2 * np.maximum(noise, 0) / n).sum(axis=1) + spread * np.maximum(apart, 0)
+    variance = (weights**2 * np.maximum(noise, 0) / n).sum(axis=1) + between * np.maximum(apart, 0)
     if population:
-        variance += spread * (n_users - 1) / n_users**2
+        variance += between * (n_users - 1) / n_users**2
     return together, np.sqrt(variance)
-
-
-def between(support: Floats, n_users: int) -> Floats:
-    """S², the variance between users."""
-    inside = np.clip(support, 0, 1)
-    return inside * (1 - inside) * n_users / max(n_users - 1, 1)

@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pldp.channels.randomness import Keystream
-from pldp.proof.compared import Compared
-from pldp.proof.trial import Trial
-from pldp.questions.doubts import Doubt
 from pldp.questions.fakes import with_fakes
-from pldp.questions.gate import BESIDE, FAMILY, REHEARSED, Gate
-from pldp.questions.items import prove
-from pldp.questions.items.asked import asked
-from pldp.questions.items.combine import ItemsResult, Mined, choose_candidates, combine, conclude
-from pldp.questions.items.doubts import doubts, likeliest_row, row_weights
-from pldp.questions.items.evaluate import study
+from pldp.questions.gate import BESIDE, FAMILY, REHEARSED
+from pldp.questions.items import asked, combine, doubts, evaluate, gates, prove, reports, tables, truth
 from pldp.questions.items.fakes import fake_reaches
-from pldp.questions.items.gates import gates
 from pldp.questions.items.plan import ItemsPlan
 from pldp.questions.items.predictions import predictions, refusal
-from pldp.questions.items.reports import ItemsTally, count_sets, draw, tally
 from pldp.questions.items.rowchannels import Bits
 from pldp.questions.items.statement import items_statement
-from pldp.questions.items.tables import budgets, tables
-from pldp.questions.items.transactions import Counts, Itemsets
-from pldp.questions.items.truth import Truth, true_supports
-from pldp.questions.question import (
-    ANSWER,
-    Asked,
-    Columns,
-    Evidence,
-    Part,
-    Partitions,
-    Predictions,
-    Question,
-    Repeats,
-    Reports,
-    Rows,
-    Sheet,
-    Tallies,
-)
+from pldp.questions.question import Columns, Part, Predictions, Question, Rows, Sheet
 from pldp.tables.items import PLACE
 
 LEAST_CELLS = 64
@@ -117,12 +90,6 @@ class Items(ItemsPlan, Question):
             phases=self.phases,
         )
 
-    def draw(self, sheet: Sheet, rows: Columns, stream: Keystream, adapted: bytes | None) -> Columns:
-        return draw(self, sheet, rows, stream, adapted)
-
-    def tally(self, sheet: Sheet, reports: Columns) -> ItemsTally:
-        return tally(self, sheet, reports)
-
     def report_types(self, sheet: Sheet) -> dict[str, str]:
         phase, level = self.places[sheet.path]
         return self.levels[level].channel.report_types(phase)
@@ -137,17 +104,14 @@ class Items(ItemsPlan, Question):
 
     def likeliest(self, sheet: Sheet) -> float:
         phase, level = self.places[sheet.path]
-        return likeliest_row(self.levels[level].channel, phase)
+        return doubts.likeliest_row(self.levels[level].channel, phase)
 
     def report_weights(self, sheet: Sheet, reports: Columns) -> NDArray[np.int64]:
         phase, level = self.places[sheet.path]
-        return row_weights(self.levels[level].channel, phase, reports)
+        return doubts.row_weights(self.levels[level].channel, phase, reports)
 
     def subject(self, sheet: Sheet) -> str:
         return self.place
-
-    def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
-        return doubts(self, evidence, alpha)
 
     def withhold(self, tables: Mapping[str, Rows], withheld: Collection[str]) -> dict[str, Rows]:
         return {name: {} if self.place in withheld else rows for name, rows in tables.items()}
@@ -155,47 +119,12 @@ class Items(ItemsPlan, Question):
     def people(self, rows: Mapping[str, int]) -> int:
         return sum(rows[path] for path in self.places)
 
-    def adapt(self, tallies: Tallies) -> bytes:
-        """The candidate sets of the second half."""
-        return choose_candidates(self, tallies)
-
     @property
     def asks(self) -> bool:
         return isinstance(self.levels[0].channel, Bits) and self.length > 1
 
-    def count_sets(self, sheet: Sheet, reports: Columns, sets: Itemsets) -> Counts:
-        """What mining asks of every file: how many of its reports hold all items of each set, (set, level)."""
-        return count_sets(self, sheet, reports, sets)
-
-    def combine(self, method: str, tallies: Tallies, reports: Reports) -> Mined:
-        return combine(self, tallies, reports)
-
-    def conclude(self, tallies: Tallies, estimates: Mapping[str, Any]) -> ItemsResult:
-        return conclude(self, tallies, estimates[ANSWER])
-
-    def tables(self, result: ItemsResult) -> dict[str, Rows]:
-        return tables(self, result)
-
-    def budgets(self, result: ItemsResult | None) -> Rows:
-        return budgets(self, result)
-
-    def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
-        return gates(self, evidence)
-
-    def recomputed(self) -> Iterable[Compared]:
-        return prove.recomputed(self)
-
-    def recovered(self) -> Iterable[Compared]:
-        return prove.recovered(self)
-
-    def rehearsed(self, stream: Keystream, cells: int) -> Iterable[Trial]:
-        return prove.rehearsed(self, stream, cells)
-
     def statement(self, perturbed_by: str) -> Part:
         return Part.of(items_statement(self))
-
-    def asked(self, spec: Any, adapted: bytes | None) -> Asked:
-        return asked(self, spec, adapted)
 
     def predictions(self, spec: Any) -> Predictions:
         return with_fakes(predictions(self), spec, fake_reaches(self))
@@ -204,8 +133,20 @@ class Items(ItemsPlan, Question):
         """None: errors of sets depend on length and items. Compare the predicted errors of two budgets instead."""
         return {}
 
-    def truth(self, people: Partitions, result: ItemsResult) -> Truth:
-        return true_supports(self, people, result)
-
-    def study(self, people: Partitions, truth: Truth, result: ItemsResult, repeats: Repeats) -> dict[str, Rows]:
-        return study(self, people, truth, result, repeats)
+    # Its stages: functions of the modules beside, which take the plan first and so are methods as they stand.
+    draw: ClassVar = reports.draw
+    tally: ClassVar = reports.tally
+    count_sets: ClassVar = reports.count_sets
+    adapt: ClassVar = combine.choose_candidates
+    conclude: ClassVar = combine.conclude
+    combine: ClassVar = combine.combine
+    budgets: ClassVar = tables.budgets
+    tables: ClassVar = tables.tables
+    gates: ClassVar = gates.gates
+    doubts: ClassVar = doubts.doubts
+    recomputed: ClassVar = prove.recomputed
+    recovered: ClassVar = prove.recovered
+    rehearsed: ClassVar = prove.rehearsed
+    asked: ClassVar = asked.asked
+    truth: ClassVar = truth.true_supports
+    study: ClassVar = evaluate.study

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pldp.estimate.distributions import norm
 from pldp.questions.items.index import Index
 from pldp.questions.items.levels import Floats
-from pldp.questions.items.mining import EstimatedSets, Group, Responses, Search
+from pldp.questions.items.mining import EstimatedSets, Group, Search
 from pldp.questions.items.pooling import Weigh, alone, pool
 from pldp.questions.items.reconstruct import patterns
 from pldp.questions.items.transactions import Counts, Itemsets
@@ -41,16 +41,11 @@ class Rules:
         return left, tuple(item for place, item in enumerate(row) if not mask >> place & 1)
 
 
-def rules(mined: tuple[EstimatedSets, ...], n_rows: int, channel: Responses, search: Search) -> tuple[Rules, ...]:
-    """Every split of every frequent set of two items or more, one `Rules` per length."""
-    columns = tuple(replace(sets, count=sets.count[:, None]) for sets in mined)
-    return rules_of_groups(columns, (Group(n_rows, channel),), search)
-
-
 def rules_of_groups(
     mined: tuple[EstimatedSets, ...], groups: Sequence[Group], search: Search, weigh: Weigh = alone
 ) -> tuple[Rules, ...]:
-    """The same from several groups: supports are those of `mine_groups`, with the same weights.
+    """Every split of every frequent set of two items or more, one `Rules` per length; supports are those of
+    `mine_groups`, with the same weights.
 
     With Z what a report adds to a support, conf = Σ_g w_g mean Z_{A∪B} / Σ_g w′_g mean Z_A, and to first order its
     error is that of Σ_g mean_g(w_g Z_{A∪B} − conf · w′_g Z_A) / support(A): means over reports of the joint

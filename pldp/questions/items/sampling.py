@@ -22,7 +22,6 @@ from pldp.channels.registry import PROTOCOLS
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.mining import Search
 from pldp.questions.items.transactions import Columns, Itemsets, check_sets
-from pldp.questions.items.values import exact_epsilon
 
 MOST_VALUES = 1 << 16
 _BLOCK_WORDS = 1 << 8
@@ -73,10 +72,6 @@ class SetSampling:
         and gain nothing."""
         ratio = self.protocol.worst_ratio
         return 1 + (ratio - 1) / self.length if isinstance(self.protocol, KRR) else ratio
-
-    @property
-    def exact_epsilon(self) -> float:
-        return exact_epsilon(self.worst_ratio)
 
     def draw(self, offsets: NDArray[np.integer], items: NDArray[np.integer], stream: Keystream) -> Values:
         """One value a row, exactly uniform over its places; for `perturb` of the protocol."""

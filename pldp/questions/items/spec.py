@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -11,7 +11,7 @@ from pldp.errors import BrokenRule, quoted
 from pldp.questions.items.sections import Choices, Itemsets, RowBudget, Sampling
 from pldp.questions.items.sensitivity import Scores, Sensitivity
 from pldp.spec.columns import check_roles
-from pldp.spec.fields import Model, Name, Text, Value
+from pldp.spec.fields import Model, Name, Text, Value, check_complete, each_or_all
 from pldp.spec.gates import Gates
 from pldp.spec.intervals import Intervals
 from pldp.spec.levels import Expected, WeightCap, check_shares
@@ -50,14 +50,10 @@ class Participants(Table):
     level: Text | None = None
 
 
-def _shape(value: Any) -> str:
-    return "file" if isinstance(value, dict | Model) else "list"
-
-
 Items = Annotated[
-    Annotated[ItemList, Tag("file")]
-    | Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_ITEMS), Tag("list")],
-    Discriminator(_shape),
+    Annotated[ItemList, Tag("each")]
+    | Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_ITEMS), Tag("all")],
+    Discriminator(each_or_all),
 ]
 """Declared here, or in a public file."""
 
@@ -67,10 +63,6 @@ class Pooling(Model):
 
     method: Literal["oc+", "sum"] | None = None
     level_weight_cap: WeightCap = None
-
-
-def _pooling_shape(value: Any) -> str:
-    return "each" if isinstance(value, dict | Model) else "all"
 
 
 class ItemsSpec(Model):
@@ -95,7 +87,7 @@ class ItemsSpec(Model):
     combination: (
         Annotated[
             Annotated[Pooling, Tag("each")] | Annotated[Literal["oc+", "sum"], Tag("all")],
-            Discriminator(_pooling_shape),
+            Discriminator(each_or_all),
         ]
         | None
     ) = None
@@ -216,18 +208,10 @@ class ItemsSpec(Model):
             if value is not None and value not in declared:
                 raise BrokenRule("must be one of items", field=role, value=quoted(value))
         if self.sensitivity is not None and self.sensitivity.levels is not None:
-            _same("sensitivity.levels", "a level", set(self.sensitivity.levels), declared)
+            check_complete("sensitivity.levels", "a level", "item", self.sensitivity.levels, declared)
         if self.weights is not None:
-            _same("weights", "a weight", set(self.weights), declared)
+            check_complete("weights", "a weight", "item", self.weights, declared)
 
 
 def _path(table: Table | None) -> list[str]:
     return [] if table is None else [table.path]
-
-
-def _same(field: str, what: str, named: set[str], declared: set[str]) -> None:
-    unknown, missing = sorted(named - declared), sorted(declared - named)
-    if unknown:
-        raise BrokenRule(f"names items that items does not have: {', '.join(unknown[:5])}", field=field)
-    if missing:
-        raise BrokenRule(f"must give {what} to every item; there is none for {', '.join(missing[:5])}", field=field)

@@ -139,10 +139,6 @@ class ValueChannel:
             worst[row] = max(finite) if len(finite) == len(ratios) else None
         return tuple(worst[row] for row in rows)
 
-    @property
-    def exact_epsilon(self) -> float:
-        return exact_epsilon(self.worst_ratio)
-
     @cached_property
     def matrix(self) -> Floats:
         """Pr[y|x], (x, y), in doubles."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pldp.questions.numbers.question import Numbers
 
 
-def asked(plan: Numbers, spec: Any) -> Asked:
+def asked(plan: Numbers, spec: Any, adapted: bytes | None) -> Asked:
     """What clients are asked: a number per attribute, of which a few are reported."""
     labels = {number.name: number.label for number in spec.number_attributes}
     attributes = {

@@ -94,7 +94,6 @@ def _bins(
     stands_for = [sum(users) if len(groups) == 1 else users[group[0].level] for group in groups]
     parts = [
         estimate_histogram(
-            EM,
             [one.mechanism for one in group],
             [coarser(one.counts, factor) for one in group],
             n,
@@ -108,7 +107,7 @@ def _bins(
     shares = np.array(stands_for) / sum(stands_for)
     frequency = sum(share * part.frequency for share, part in zip(shares, parts, strict=True))
     covariance = sum(share**2 * part.covariance for share, part in zip(shares, parts, strict=True))
-    return Histogram(EM, parts[0].edges, frequency, covariance, sum(part.n_reports for part in parts))
+    return Histogram(parts[0].edges, frequency, covariance, sum(part.n_reports for part in parts))
 
 
 def _quantiles(

@@ -16,7 +16,7 @@ from pldp.questions.numbers.plan import MEAN
 from pldp.questions.numbers.study import LEAST_REPEATS, Studied, study_means, study_quantiles
 from pldp.questions.numbers.tables import mean_rows, quantile_rows
 from pldp.questions.question import Partitions, Repeats, Rows
-from pldp.questions.rows import coverage_row, joined, stacked
+from pldp.questions.rows import beside, coverage_row, joined, stacked
 
 if TYPE_CHECKING:
     from pldp.questions.numbers.question import Numbers
@@ -38,7 +38,7 @@ class NumbersTruth:
     quantiles: dict[tuple[str, float], float]
 
 
-def true_numbers(plan: Numbers, people: Partitions) -> NumbersTruth:
+def true_numbers(plan: Numbers, people: Partitions, result: NumbersResult) -> NumbersTruth:
     """Means and quantiles without noise, for evaluations alone."""
     names = [f"number_{i}" for i in plan.fields]
     totals, n_users = [0] * len(names), 0
@@ -85,18 +85,12 @@ def study(
     """Tables: numbers (means and quantiles) of the one run; means over repetitions."""
     means, quantiles = mean_rows(plan, result), quantile_rows(result.quantiles)
     nothing = [None] * len(means["attribute"])
-    parts = [_beside({**means, "probability": nothing}, "mean", [truth.means[name] for name in means["attribute"]])]
+    parts = [beside({**means, "probability": nothing}, "mean", [truth.means[name] for name in means["attribute"]])]
     if quantiles:
         keys = zip(quantiles["attribute"], quantiles["probability"], strict=True)
-        parts.append(_beside(quantiles, "quantile", [truth.quantiles[key] for key in keys]))
+        parts.append(beside(quantiles, "quantile", [truth.quantiles[key] for key in keys]))
     means_studied, covered = _repeated(plan, people, truth, repeats)
     return {"numbers": joined(parts), "means": means_studied, **({"coverage": covered} if covered else {})}
-
-
-def _beside(rows: dict[str, Any] | Rows, estimate: str, truth: list[float]) -> Rows:
-    columns = ("attribute", "probability", "method", "estimate", "standard_error", "ci_low", "ci_high", "n_reports")
-    complete = {**rows, "estimate": rows[estimate]}
-    return {**{name: complete[name] for name in columns}, "truth": truth}
 
 
 def _repeated(plan: Numbers, people: Partitions, truth: NumbersTruth, repeats: Repeats) -> tuple[Rows, Rows]:

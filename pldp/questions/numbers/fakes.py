@@ -148,6 +148,6 @@ class _Group:
             for end in (start, stop - 1):
                 several.append(self.counts.copy())
                 several[-1][end] += fakes
-        climbed = maximise(EM, self.channels, np.stack(several))
+        climbed = maximise(self.channels, np.stack(several))
         for number, shares in enumerate(climbed):
             yield (*self.places[number // 2], shares)

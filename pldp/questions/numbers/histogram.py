@@ -4,9 +4,9 @@ Inputs are cut into B equal bins (a power of two), outputs into buckets of the s
 bucket is that of the realised integers, values inside a bin spread evenly. Reports of several classes (budgets) enter
 one likelihood, each through its own channel. Counts per class and bucket suffice and add up over partitions.
 
-`em` maximises the likelihood: spiky, but its quantiles are nearly unbiased and their intervals cover. `ems` smooths
-with (1, 2, 1)/4 after every step: closer to a smooth truth bin by bin, but biased in a way that no bootstrap around the
-estimate can see, so its errors are too small wherever the truth is not smooth. Quantiles come from `em`.
+The likelihood's maximum is spiky, but its quantiles are nearly unbiased and their intervals cover. Smoothing it after
+every step is closer to a smooth truth bin by bin, but biased in a way that no bootstrap around the estimate can see, so
+its errors are too small wherever the truth is not smooth.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from pldp.estimate.simulate import draw_levels, whole_counts
 
 Counts = NDArray[np.int64]
 
-METHODS = ("em", "ems")
 REPEATS = 200
 _STEPS = 2000
 _GAIN = 1e-3
@@ -35,7 +34,6 @@ _GAIN = 1e-3
 class Histogram:
     """Shares of the bins, and their mean squared error matrix over a bootstrap (bias included)."""
 
-    method: str
     edges: Floats
     frequency: Floats
     covariance: Floats
@@ -84,10 +82,8 @@ def channel(mechanism: Window, bins: int) -> Floats:
     return np.diff(np.stack(columns, axis=1), axis=0)
 
 
-def maximise(method: str, channels: Floats, counts: Floats) -> Floats:
+def maximise(channels: Floats, counts: Floats) -> Floats:
     """EM from the uniform histogram; `channels` stacks all classes' buckets, `counts` may have leading repetitions."""
-    if method not in METHODS:
-        raise ValueError(f"{method!r} is not one of {', '.join(METHODS)}")
     bins = channels.shape[1]
     flat = counts.reshape(-1, counts.shape[-1]).astype(np.float64)
     shares = np.full((len(flat), bins), 1 / bins)
@@ -104,15 +100,11 @@ def maximise(method: str, channels: Floats, counts: Floats) -> Floats:
         if not open_.size:
             break
         now = now * ((flat[open_] / expected) @ channels)
-        if method == "ems":
-            padded = np.pad(now, ((0, 0), (1, 1)), mode="edge")
-            now = (padded[:, :-2] + 2 * padded[:, 1:-1] + padded[:, 2:]) / 4
         shares[open_] = now / now.sum(axis=1, keepdims=True)
     return shares.reshape(*counts.shape[:-1], bins)
 
 
 def estimate_histogram(
-    method: str,
     mechanisms: Sequence[Window],
     counts: Sequence[Counts],
     n_users: int,
@@ -124,11 +116,11 @@ def estimate_histogram(
     """Shares of the n users per bin, from each class's bucket counts.
 
     The bootstrap takes the estimate for the truth of the n users, draws who reports in each class without replacement,
-    then their reports, and estimates again. Its mean squared error includes the bias of method and stopping.
+    then their reports, and estimates again. Its mean squared error includes the bias of stopping early.
     """
     channels = [channel(mechanism, bins) for mechanism in mechanisms]
     stacked = np.concatenate(channels)
-    shares = maximise(method, stacked, np.concatenate(counts).astype(np.float64))
+    shares = maximise(stacked, np.concatenate(counts).astype(np.float64))
     people = whole_counts(shares, n_users)
     sizes = np.array([int(seen.sum()) for seen in counts])
     # The last group is everybody who did not report.
@@ -137,5 +129,5 @@ def estimate_histogram(
     for i, table in enumerate(channels):
         law = np.clip(table, 0, None).T
         drawn.append(rng.multinomial(dealt[:, i], law / law.sum(axis=1, keepdims=True)).sum(axis=1))
-    away = maximise(method, stacked, np.concatenate(drawn, axis=1).astype(np.float64)) - people / n_users
-    return Histogram(method, bin_edges(bounds, bins), shares, away.T @ away / repeats, int(sizes.sum()))
+    away = maximise(stacked, np.concatenate(drawn, axis=1).astype(np.float64)) - people / n_users
+    return Histogram(bin_edges(bounds, bins), shares, away.T @ away / repeats, int(sizes.sum()))

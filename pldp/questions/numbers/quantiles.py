@@ -1,4 +1,4 @@
-"""Quantiles from a histogram and its covariance, and the way from values to bins with declared edges.
+"""Quantiles from a histogram and its covariance.
 
 Works for the histograms of histogram.py and for those of the frequency protocols over bins: estimates may
 be negative and need not sum to one. Values inside a bin count as spread evenly.
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pldp.channels.numeric.domain import Floats
 from pldp.estimate.distributions import norm
@@ -26,20 +25,6 @@ class Quantile:
     standard_error: float
     ci_low: float
     ci_high: float
-
-
-def to_bins(values: ArrayLike, edges: Sequence[float], missing: float | None = None) -> NDArray[np.uint16]:
-    """The bin of each value: bin i holds edges[i] ≤ value < edges[i + 1], values beyond the ends go to the end bins."""
-    bounds = np.asarray(edges, dtype=np.float64)
-    if bounds.size < 2 or not np.isfinite(bounds).all() or any(a >= b for a, b in pairwise(bounds)):
-        raise ValueError("edges must be finite and rise from one to the next")
-    numbers = np.array(values, dtype=np.float64, ndmin=1)
-    gaps = np.isnan(numbers)
-    if gaps.any():
-        if missing is None or np.isnan(missing):
-            raise ValueError("a value is missing, and no value is declared to stand for it")
-        numbers[gaps] = missing
-    return np.searchsorted(bounds[1:-1], numbers, side="right").astype(np.uint16)
 
 
 def quantiles(

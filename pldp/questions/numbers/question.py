@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,39 +14,15 @@ from pldp.channels.protocol import Counts
 from pldp.channels.randomness import Keystream
 from pldp.estimate.inference import Recipe
 from pldp.estimate.simulate import whole_counts
-from pldp.privacy.exposure import Exposed
-from pldp.proof.compared import Compared
-from pldp.proof.trial import Trial
-from pldp.questions.doubts import Doubt
 from pldp.questions.fakes import with_fakes
-from pldp.questions.gate import Gate
-from pldp.questions.numbers import prove
-from pldp.questions.numbers.asked import asked
-from pldp.questions.numbers.doubts import doubts, equal_chance, likeliest_number, rare_reports
+from pldp.questions.numbers import asked, doubts, evaluate, gates, prove, tables
+from pldp.questions.numbers import statement as stated
 from pldp.questions.numbers.estimate import NumbersResult, estimate
-from pldp.questions.numbers.evaluate import NumbersTruth, study, true_numbers
 from pldp.questions.numbers.fakes import fake_reaches
-from pldp.questions.numbers.gates import gates
 from pldp.questions.numbers.plan import NumbersPlan
 from pldp.questions.numbers.predict import mean_shares, predictions
 from pldp.questions.numbers.reports import NumberCounts, NumberReports, count_numbers, invalid_reports, report_numbers
-from pldp.questions.numbers.statement import exposed, statement
-from pldp.questions.numbers.tables import budgets, tables
-from pldp.questions.question import (
-    ANSWER,
-    Asked,
-    Columns,
-    Evidence,
-    Part,
-    Partitions,
-    Predictions,
-    Question,
-    Repeats,
-    Reports,
-    Rows,
-    Sheet,
-    Tallies,
-)
+from pldp.questions.question import ANSWER, Columns, Part, Predictions, Question, Reports, Sheet, Tallies
 from pldp.spec.fields import Ratio
 
 NUMBERS = "numbers"
@@ -137,13 +113,13 @@ class Numbers(NumbersPlan, Question):
         return invalid_reports(self, self.codes[sheet.path], reports)
 
     def collision(self, sheet: Sheet) -> float:
-        return equal_chance(self, self.codes[sheet.path])
+        return doubts.equal_chance(self, self.codes[sheet.path])
 
     def likeliest(self, sheet: Sheet) -> float:
-        return likeliest_number(self, self.codes[sheet.path])
+        return doubts.likeliest_number(self, self.codes[sheet.path])
 
     def rare(self, sheet: Sheet, reports: Columns) -> Columns:
-        return rare_reports(self, self.codes[sheet.path], reports)
+        return doubts.rare_reports(self, self.codes[sheet.path], reports)
 
     @property
     def several_rows(self) -> bool:
@@ -159,9 +135,6 @@ class Numbers(NumbersPlan, Question):
     def subjects(self) -> tuple[str, ...]:
         return tuple(self.attributes)
 
-    def doubts(self, evidence: Evidence, alpha: float) -> tuple[Doubt, ...]:
-        return doubts(self, evidence, alpha)
-
     def people(self, rows: Mapping[str, int]) -> int:
         return sum(rows[path] // self.levels[code].sampled for path, code in self.codes.items())
 
@@ -172,32 +145,8 @@ class Numbers(NumbersPlan, Question):
         result: NumbersResult = estimates[ANSWER]
         return result
 
-    def tables(self, result: NumbersResult) -> dict[str, Rows]:
-        return tables(self, result)
-
-    def budgets(self, result: NumbersResult | None) -> Rows:
-        return budgets(self, result)
-
-    def gates(self, evidence: Evidence) -> tuple[Gate, ...]:
-        return gates(self, evidence)
-
-    def recomputed(self) -> Iterable[Compared]:
-        return prove.recomputed(self)
-
-    def recovered(self) -> Iterable[Compared]:
-        return prove.recovered(self)
-
-    def rehearsed(self, stream: Keystream, cells: int) -> Iterable[Trial]:
-        return prove.rehearsed(self, stream, cells)
-
     def statement(self, perturbed_by: str) -> Part:
-        return statement(self)
-
-    def exposed(self) -> Iterable[Exposed]:
-        return exposed(self)
-
-    def asked(self, spec: Any, adapted: bytes | None) -> Asked:
-        return asked(self, spec)
+        return stated.statement(self)
 
     def predictions(self, spec: Any) -> Predictions:
         return with_fakes(predictions(self), spec, fake_reaches(self, self.expected_sizes()))
@@ -210,10 +159,15 @@ class Numbers(NumbersPlan, Question):
         """Of a mean, as a share of its range; quantiles have no prediction."""
         return mean_shares(self, self.expected_sizes(users))
 
-    def truth(self, people: Partitions, result: NumbersResult) -> NumbersTruth:
-        return true_numbers(self, people)
-
-    def study(
-        self, people: Partitions, truth: NumbersTruth, result: NumbersResult, repeats: Repeats
-    ) -> dict[str, Rows]:
-        return study(self, people, truth, result, repeats)
+    # Its stages: functions of the modules beside, which take the plan first and so are methods as they stand.
+    asked: ClassVar = asked.asked
+    budgets: ClassVar = tables.budgets
+    tables: ClassVar = tables.tables
+    gates: ClassVar = gates.gates
+    doubts: ClassVar = doubts.doubts
+    recomputed: ClassVar = prove.recomputed
+    recovered: ClassVar = prove.recovered
+    rehearsed: ClassVar = prove.rehearsed
+    exposed: ClassVar = stated.exposed
+    truth: ClassVar = evaluate.true_numbers
+    study: ClassVar = evaluate.study

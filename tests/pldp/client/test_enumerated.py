@@ -27,6 +27,7 @@ from pldp.client.protocols import KRR
 from pldp.questions.aggregates.noise import TwoSidedGeometric
 from tests.pldp.client import plans
 from tests.pldp.client.enumeration import enumerated
+from tests.pldp.questions.aggregates.world import probability
 
 LENGTH, FINE, FAR = 3, 2, 4
 GEOMETRIC = laplace.Laplace._geometric
@@ -145,7 +146,7 @@ def test_totals_of_all_providers(providers: tuple[tuple[int, ...], ...]) -> None
         wanted = Fraction(1)
         for places, row in zip(providers, drawn, strict=True):
             for i, total, report in zip(places, held, row[1:], strict=True):
-                wanted *= kernels[i].probability(report - total)
+                wanted *= probability(kernels[i], report - total)
         assert 0 <= wanted - chance <= rest
 
 

@@ -32,6 +32,7 @@ from pldp.questions.numbers.choice import MECHANISMS as NUMERIC
 from tests.pldp.client.plans import document, histograms
 from tests.pldp.client.test_message import CASES
 from tests.pldp.client.vectors import cases
+from tests.pldp.questions.aggregates.world import probability
 
 FINE = Context(prec=120)
 STEP = Fraction(1, 1 << PLACES)
@@ -183,7 +184,7 @@ def test_noise_of_totals_spends_what_the_pipeline_says(ticks: int) -> None:
     assert_is(law.spend, noise.worst_ratio)
     # By chances: steps between neighbouring sizes, over all places and into the tail.
     sizes = range(1 << len(noise.digits) + 1) if len(noise.digits) < 6 else range(64)
-    steps = [noise.probability(z) / noise.probability(z + 1) for z in sizes]
+    steps = [probability(noise, z) / probability(noise, z + 1) for z in sizes]
     assert max(bits(max(step, 1 / step)) for step in steps) <= law.spend * STEP
 
 

@@ -38,22 +38,20 @@ def test_false_alarms_stay_below_what_is_stated(size: int, n: int, epsilon: int,
     # 5 % of 1,000: a bound of 5 % + 4.75 standard errors of 0.69 % has α = 1e-6.
     levels = _levels(size, n, epsilon, 0, np.random.default_rng(seed))
     for gamma in (1.0, 1.3):
-        assert np.mean(contradiction(levels, gamma).p_value < 0.05) < 0.05 + 4.75 * np.sqrt(0.05 * 0.95 / REPEATS)
+        assert np.mean(contradiction(levels, gamma) < 0.05) < 0.05 + 4.75 * np.sqrt(0.05 * 0.95 / REPEATS)
 
 
-def test_what_contradicts_gamma_is_seen_and_named(seed: int) -> None:
+def test_what_contradicts_gamma_is_seen(seed: int) -> None:
     # 20 of the last level's 200 people are exchanged: value 0 is 1.4 times as frequent there. Γ = 2 allows it.
     levels = _levels(33, 20_000, 20, 20, np.random.default_rng(seed))
     found = contradiction(levels, 1.0)
-    assert np.mean(found.p_value < 0.05) > 0.3
-    assert np.mean(contradiction(levels, 2.0).p_value < 0.05) < 0.05
+    assert np.mean(found < 0.05) > 0.3
+    assert np.mean(contradiction(levels, 2.0) < 0.05) < 0.05
     many = contradiction(_levels(33, 20_000, 20, 60, np.random.default_rng(seed)), 1.0)
-    assert np.mean(many.p_value < 0.05) > 0.99
-    assert np.all(many.level == 4)
-    assert set(np.unique(many.value)) <= {0, 1}
+    assert np.mean(many < 0.05) > 0.99
 
 
 def test_one_level_contradicts_nothing() -> None:
     protocol = KRR.for_budget(3, Fraction(1))
     levels = estimate_levels(np.array([[50, 30, 40]]), np.array([100]), (protocol,))
-    assert contradiction(levels, 1.0).p_value == 1
+    assert contradiction(levels, 1.0) == 1

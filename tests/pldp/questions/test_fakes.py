@@ -287,7 +287,7 @@ def test_quantiles_move_as_far_as_planned(tmp_path: Path) -> None:
         for fakes in (0, FEW):
             sent = [one.copy() for one in counts]
             sent[code][end] += fakes
-            found = estimate_histogram("em", windows, sent, N, question.questions[1].bounds, bins, rng, 1)
+            found = estimate_histogram(windows, sent, N, question.questions[1].bounds, bins, rng, 1)
             medians.append(quantiles(found.edges, found.frequency, found.covariance, [0.5])[0].quantile)
         moved.append(abs(medians[1] - medians[0]))
     assert max(moved) == pytest.approx(reach.moved, rel=0.5)

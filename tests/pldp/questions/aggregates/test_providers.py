@@ -8,33 +8,30 @@ import pytest
 from pldp.channels.exact import exp_below, log_above, within
 from pldp.questions.aggregates.budgets import profile_ticks
 from pldp.questions.aggregates.objectives import MAE
-from pldp.questions.aggregates.providers import Provider, Service, serve
+from pldp.questions.aggregates.providers import serve
+from pldp.questions.aggregates.release import Mechanism
 from pldp.questions.aggregates.statement import statement
 from tests.pldp.questions.aggregates.world import catalogue, plan
 
 ITEMS = [[1, 0, 1], [0, 1, 1], [1, 1, 0]]
 BUDGETS = [[Fraction(1, 2), Fraction(1, 3), Fraction(1, 4)], [Fraction(1), Fraction(1, 10), Fraction(2)]]
-PROVIDERS = [Provider("trusted", Fraction(3)), Provider("known", Fraction(1, 2)), Provider("unknown", Fraction(1, 20))]
-
-
-def _services() -> dict[str, Service]:
-    cat = catalogue(ITEMS)
-    return serve(cat, profile_ticks(cat, BUDGETS), PROVIDERS, MAE)
+PROVIDERS = {"trusted": Fraction(3), "known": Fraction(1, 2), "unknown": Fraction(1, 20)}
 
 
 def test_each_provider_gets_its_own_promises() -> None:
-    services = _services()
-    assert list(services) == ["trusted", "known", "unknown"]
-    for provider in PROVIDERS:
-        mechanism = services[provider.name].mechanism
+    cat = catalogue(ITEMS)
+    allocations = serve(cat, profile_ticks(cat, BUDGETS), PROVIDERS, MAE)
+    assert list(allocations) == ["trusted", "known", "unknown"]
+    for provider, epsilon in PROVIDERS.items():
+        mechanism = Mechanism(cat, allocations[provider].ticks)
         for profile, budgets in enumerate(BUDGETS):
             overall, attributes = mechanism.overall_ratios[profile], mechanism.attribute_ratios(profile)
-            assert within(overall, provider.epsilon)
-            assert not within(overall, provider.epsilon / 100)
+            assert within(overall, epsilon)
+            assert not within(overall, epsilon / 100)
             assert all(within(ratio, budget) for ratio, budget in zip(attributes, budgets, strict=True))
             assert not any(within(ratio, budget / 100) for ratio, budget in zip(attributes, budgets, strict=True))
     # Less trust, more noise.
-    ticks = [services[provider.name].allocation.ticks for provider in PROVIDERS]
+    ticks = [allocations[provider].ticks for provider in PROVIDERS]
     assert np.all(ticks[0] >= ticks[1])
     assert np.all(ticks[1] >= ticks[2])
 
@@ -57,17 +54,3 @@ def test_providers_who_pool_add_up() -> None:
         max(log_above(known.attribute_ratios(p)[j] * unknown.attribute_ratios(p)[j]) for p in range(2))
         for j in range(len(question.attributes))
     ]
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1)])
-def test_a_provider_without_budget_is_refused(epsilon: Fraction) -> None:
-    with pytest.raises(ValueError, match=r"providers.acme.epsilon must be > 0 \(got .*\): leave the provider out"):
-        Provider("acme", epsilon)
-
-
-def test_providers_have_names_of_their_own() -> None:
-    cat = catalogue(ITEMS)
-    budgets = profile_ticks(cat, BUDGETS)
-    for providers in ([], [PROVIDERS[0], PROVIDERS[0]]):
-        with pytest.raises(ValueError, match="at least one, each named once"):
-            serve(cat, budgets, providers, MAE)

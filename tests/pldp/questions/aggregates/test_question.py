@@ -38,7 +38,7 @@ from tests.pldp.questions.aggregates.people import (
     true_totals,
     vault,
 )
-from tests.pldp.questions.aggregates.world import ATTRIBUTES, SPEC, films, plan, spec
+from tests.pldp.questions.aggregates.world import ATTRIBUTES, SPEC, films, plan, probability, spec
 from tests.pldp.world import ALPHA, z_bound
 
 N_USERS = 40_000
@@ -110,7 +110,7 @@ def zero_scores(question: Aggregates, rows: Columns, profiles: np.ndarray, seed:
         for profile in range(2):
             who = rows["profile"] == profile
             for i, name in enumerate(ATTRIBUTES):
-                chance = float(question.mechanisms[question.provider_of(sheet)].noise(profile)[i].probability(0))
+                chance = float(probability(question.mechanisms[question.provider_of(sheet)].noise(profile)[i], 0))
                 zeros = (reports[name] == rows[f"a_{i}"])[who]
                 scores.append((zeros.mean() - chance) / np.sqrt(chance * (1 - chance) / zeros.size))
     return np.array(scores)

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from pldp.channels.exact import SCALE
 from pldp.papers.multiupp.dense import dense_catalogue
 from pldp.questions.aggregates.budgets import TICK_BITS
 from pldp.questions.aggregates.catalogue import Catalogue, Units
+from pldp.questions.aggregates.noise import TwoSidedGeometric
 from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.aggregates.resolve import make_plan
 from pldp.questions.aggregates.spec import AggregatesSpec
@@ -47,6 +49,18 @@ SPEC: dict[str, Any] = {
     "users": {"path": "users.csv"},
     "expected": {"users": 1000},
 }
+
+
+def probability(law: TwoSidedGeometric, z: int) -> Fraction:
+    """Pr[Z = z], exactly. A sign is drawn too, and −0 is drawn again, or zero would come twice as often."""
+
+    def one_side(n: int) -> Fraction:
+        chance = Fraction(law.tail, SCALE) ** (n >> len(law.digits)) * Fraction(SCALE - law.tail, SCALE)
+        for place, digit in enumerate(law.digits):
+            chance *= Fraction(digit if n >> place & 1 else SCALE - digit, SCALE)
+        return chance
+
+    return one_side(abs(z)) / (2 - one_side(0))
 
 
 def spec(**sections: Any) -> AggregatesSpec:

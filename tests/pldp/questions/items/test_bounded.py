@@ -19,18 +19,16 @@ from pldp.papers.aprr.levels import levels_from_frequency
 from pldp.questions.items.allocation import (
     RowDemand,
     bounded_items,
-    noise,
     split_capped,
     split_proportional,
     split_row,
     symmetric_items,
 )
-from pldp.questions.items.allocation import predicted_error as row_error
 from pldp.questions.items.bounded import Demand, bounded_channel, keeps_bounds, predicted_error
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.levels import Floats, Levels
-from pldp.questions.items.reconstruct import reconstruct
-from pldp.questions.items.values import ValueChannel
+from pldp.questions.items.values import ValueChannel, exact_epsilon
+from tests.pldp.questions.items.reconstruction import reconstruct
 from tests.pldp.questions.items.test_channels import brute_ratio, law
 from tests.pldp.questions.items.world import EPSILON, SIZES
 from tests.pldp.world import z_bound
@@ -38,6 +36,19 @@ from tests.slow import repeated
 
 WEIGHTS = st.lists(st.sampled_from((0.01, 0.1, 0.5, 1.0, 3.0)), min_size=3, max_size=6)
 MILD = st.fractions(Fraction(1, 20), 5, max_denominator=100)
+
+
+def noise(epsilon: Floats) -> Floats:
+    """Variance of one report's estimate of an item: e^ε / (e^ε − 1)² = 1 / (4 sinh²(ε/2)), at any frequency."""
+    return 0.25 / np.sinh(epsilon / 2) ** 2
+
+
+def row_error(channels: ItemChannels, weights: Sequence[float], frequency: Floats) -> float:
+    """Σ_j w_j Var of one report's estimate of item j, for assumed frequencies: divide by n."""
+    q, gap = channels.false_one, channels.gap
+    p = q + gap
+    variance = (frequency * p * (1 - p) + (1 - frequency) * q * (1 - q)) / gap**2
+    return float(np.array(weights) @ variance)
 
 
 def brute_pair(channel: ValueChannel, x: int, z: int) -> Fraction | None:
@@ -333,7 +344,7 @@ def test_what_the_published_one_costs() -> None:
     assert ours.row_ratio() is not None
     ratio = row_error(published, weights, frequency) / row_error(ours, weights, frequency)
     assert 2.8 < ratio < 3.1
-    caps = tuple(Fraction(epsilon) for epsilon in published.exact_epsilons)
+    caps = tuple(Fraction(epsilon) for epsilon in map(exact_epsilon, published.ratios))
     capped = bounded_items(RowDemand(weights, bound, caps))
     assert 1.1 < row_error(published, weights, frequency) / row_error(capped, weights, frequency) < 1.3
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from pldp.estimate.combine import spread
 from pldp.questions.items.checks import agreement, bernstein
-from pldp.questions.items.pooling import between
 
 
 @given(st.integers(5, 400), st.floats(0.02, 0.98), st.floats(0.01, 0.5))
@@ -35,4 +35,4 @@ def test_levels_that_differ_are_told_apart(seed: int) -> None:
 
 
 def test_the_spread_between_users_is_a_half_at_most() -> None:
-    assert between(np.array([-0.2, 0.5, 1.3]), 100).tolist() == [0.0, 0.25 * 100 / 99, 0.0]
+    assert spread(np.array([-0.2, 0.5, 1.3]), 100).tolist() == [0.0, 0.25 * 100 / 99, 0.0]

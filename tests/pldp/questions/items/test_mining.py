@@ -17,8 +17,8 @@ from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.comparators import Grouped, mask
 from pldp.questions.items.index import Index
 from pldp.questions.items.mining import EstimatedSets, Search, frequent_sets, mine
-from pldp.questions.items.reconstruct import reconstruct
 from pldp.questions.items.transactions import Columns, Counts, Itemsets
+from tests.pldp.questions.items.reconstruction import item_inverse, reconstruct
 from tests.pldp.questions.items.world import Table, all_sets, columns, msnbc, skewed, symmetric, true_support
 
 TABLES = st.tuples(st.integers(1, 150), st.integers(1, 7), st.integers(0, 2**32 - 1)).map(
@@ -53,7 +53,7 @@ def test_supports_equal_those_of_the_whole_table(table: Table, keep: float, mini
     for own in all_sets(d, length):
         counts = np.zeros((2,) * len(own))
         np.add.at(counts, tuple(bits[:, own].T.astype(int)), 1)
-        whole[own] = float(reconstruct(counts, [channels.inverse(item) for item in own])[(1,) * len(own)])
+        whole[own] = float(reconstruct(counts, [item_inverse(channels, item) for item in own])[(1,) * len(own)])
     kept: set[tuple[int, ...]] = set()
     for level in found:
         for row, support in zip(level.items.tolist(), level.support, strict=True):

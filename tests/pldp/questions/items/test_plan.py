@@ -92,14 +92,14 @@ def test_bounded_keeps_what_each_sensitivity_was_promised() -> None:
     weights = {name: 200.0 if name == NAMES[-1] else 1.0 for name in NAMES}
     free = plan(protocol="bounded", weights=weights, budget={"total": 40}).levels[0].channel
     assert isinstance(free, Bits)
-    assert free.kernel.exact_epsilons[-1] > 6
+    assert exact_epsilon(free.kernel.ratios[-1]) > 6
     found = plan(protocol="bounded", weights=weights, sensitivity=SENSITIVE, budget={"total": 40})
     (level,) = found.levels
     assert isinstance(level.channel, Bits)
     promised = level_budgets(5, Fraction(40))
     for ratio, own in zip(level.channel.kernel.ratios, (LEVELS[name] for name in NAMES), strict=True):
         assert within(ratio or Fraction(0), level.bound if (cap := promised[own]) is None else cap / 3)
-    assert 1.333 < level.channel.kernel.exact_epsilons[-1] <= 4 / 3
+    assert 1.333 < exact_epsilon(level.channel.kernel.ratios[-1]) <= 4 / 3
     assert found.keeps_bounds
 
 
@@ -112,7 +112,7 @@ def test_the_more_sensitive_an_item_the_less_it_gets() -> None:
         assert (found.protocol, found.split) == ("bounded", split)
         for level in found.levels:
             assert isinstance(level.channel, Bits)
-            spent = dict(zip(found.sensitivity or (), level.channel.kernel.exact_epsilons, strict=True))
+            spent = dict(zip(found.sensitivity or (), map(exact_epsilon, level.channel.kernel.ratios), strict=True))
             assert spent[4] < spent[3] < spent[2] < spent[1] <= spent[0] < float(level.bound)
             promised = found.promises(level)
             assert promised is not None

@@ -15,8 +15,9 @@ from pldp.channels.randomness import Keystream
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.mining import Group, Search, mine, mine_groups
 from pldp.questions.items.pooling import Weighing, alone, pool, weigher
-from pldp.questions.items.rules import rules, rules_of_groups
+from pldp.questions.items.rules import rules_of_groups
 from pldp.questions.items.transactions import Columns, Counts, Itemsets
+from tests.pldp.questions.items.reconstruction import item_matrix
 from tests.pldp.questions.items.world import Table, columns, skewed, true_support
 from tests.pldp.world import z_bound
 
@@ -43,7 +44,7 @@ def test_expected_noise_is_the_variance_of_one_report(length: int, support: floa
     response = channels.responses(items)[0]
     law = [np.ones(1), np.ones(1)]
     for item in range(length):
-        matrix = channels.matrix(item)
+        matrix = item_matrix(channels, item)
         law = [np.concatenate([own * matrix[x, 0], own * matrix[x, 1]]) for x, own in enumerate(law)]
     variance = [own @ response**2 - (own @ response) ** 2 for own in law]
     np.testing.assert_allclose(
@@ -132,14 +133,3 @@ def test_a_wrong_budget_is_caught(seed: int) -> None:
     single, _, _, _ = draw(table, seed, told=1.1)
     error = single[:, 1].mean()
     assert abs(single[:, 0].mean() - true_support(table, (0,))) > z_bound(3) * error / REPEATS**0.5
-
-
-def test_rules_of_one_group_are_those_of_before() -> None:
-    table = skewed(900, 4, 2)
-    own = channel(4, 2.0)
-    reports = own.perturb(columns(table), Keystream.seeded(3))
-    found = mine(reports.count, 900, own, SEARCH)
-    single = rules(found, 900, own, SEARCH)
-    mined = mine_groups(counting([reports]), (Group(900, own),), SEARCH)
-    for a, b in zip(single, rules_of_groups(mined, (Group(900, own),), SEARCH), strict=True):
-        np.testing.assert_allclose(a.standard_error, b.standard_error)

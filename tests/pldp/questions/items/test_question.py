@@ -17,7 +17,7 @@ from pldp.questions.items.question import Items
 from pldp.questions.items.reports import ItemsTally, read_candidates
 from pldp.questions.items.rowchannels import Bits
 from pldp.questions.items.truth import Truth
-from pldp.questions.question import Evidence, Repeats
+from pldp.questions.question import ANSWER, Evidence, Repeats
 from tests.pldp.questions.items import memory
 from tests.pldp.questions.items.memory import (
     NAMES,
@@ -121,7 +121,7 @@ def test_expected_reports_give_the_truth_back() -> None:
         assert isinstance(level.channel, Bits)
         kernel = level.channel.kernel
         tallies[sheet.path] = ItemsTally(n, np.rint(n * (kernel.false_one + kernel.gap * truth)).astype(np.int64))
-    singles = combine(question.model_copy(update={"length": 1}), tallies, Memory(question)).singles
+    singles = combine(question.model_copy(update={"length": 1}), ANSWER, tallies, Memory(question)).singles
     np.testing.assert_allclose(singles.support, truth, atol=1e-11)
 
 

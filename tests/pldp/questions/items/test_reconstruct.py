@@ -15,10 +15,19 @@ from pldp.channels.randomness import Keystream
 from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.index import Index
 from pldp.questions.items.levels import Floats
-from pldp.questions.items.mining import Search, estimate
-from pldp.questions.items.reconstruct import apply_axes, covariance, noise_covariance, patterns, reconstruct, variances
-from pldp.questions.items.transactions import Columns
+from pldp.questions.items.mining import EstimatedSets, Group, Search, estimate_groups
+from pldp.questions.items.pooling import alone
+from pldp.questions.items.reconstruct import noise_covariance, patterns
+from pldp.questions.items.transactions import Columns, Counts, Itemsets
 from pldp.questions.items.values import ValueChannel
+from tests.pldp.questions.items.reconstruction import (
+    apply_axes,
+    covariance,
+    item_inverse,
+    item_matrix,
+    reconstruct,
+    variances,
+)
 from tests.pldp.questions.items.world import EPSILON, THRESHOLDS, Table, skewed
 from tests.pldp.world import ALPHA, z_bound
 
@@ -34,6 +43,11 @@ def _kron(factors: list[Floats]) -> Floats:
     return whole
 
 
+def estimate(items: Itemsets, counts: Counts, index: Index, channel: ItemChannels, search: Search) -> EstimatedSets:
+    """Supports of sets all of whose proper subsets are in the index, of one group."""
+    return estimate_groups(items, counts[:, None], [index], [Group(index.n_rows, channel)], search, alone)
+
+
 def channels_of(keeps: list[tuple[int, int]]) -> ItemChannels:
     return ItemChannels(tuple(a for a, _ in keeps), tuple(b for _, b in keeps))
 
@@ -44,13 +58,13 @@ def test_axis_by_axis_is_the_kronecker_inverse(keeps: list[tuple[int, int]], see
     channels, rng = channels_of(keeps), np.random.default_rng(seed)
     m = len(keeps)
     counts = rng.integers(0, 1000, (2,) * m) + 1
-    whole = _kron([channels.matrix(item).T for item in range(m)])
+    whole = _kron([item_matrix(channels, item).T for item in range(m)])
     expected = np.linalg.solve(whole, counts.ravel() / counts.sum())
-    found = reconstruct(counts, [channels.inverse(item) for item in range(m)])
+    found = reconstruct(counts, [item_inverse(channels, item) for item in range(m)])
     np.testing.assert_allclose(found.ravel(), expected, atol=1e-9 * np.abs(np.linalg.inv(whole)).max())
     assert found.sum() == pytest.approx(1)
     # The response of a set to patterns is the last row of the inverse; its lowest bit is the first item.
-    last = _kron([channels.inverse(item) for item in reversed(range(m))])[-1]
+    last = _kron([item_inverse(channels, item) for item in reversed(range(m))])[-1]
     np.testing.assert_allclose(channels.responses(np.arange(m)[None])[0], last, rtol=1e-9)
 
 
@@ -109,7 +123,7 @@ def _draws(table: Table, channels: ItemChannels, drawn: ItemChannels, seed: int)
         for candidates in (np.arange(3)[:, None], np.array([[0, 1], [0, 2], [1, 2]]), TRIPLE):
             sets = candidates.astype(np.int32)
             found = estimate(sets, reports.count(sets), index, channels, search)
-            index.add(sets, found.count)
+            index.add(sets, found.count[:, 0])
             row.append((found.support[0], found.standard_error[0]))
         out.append(row)
     values = np.array(out)

@@ -9,13 +9,20 @@ from scipy.stats import chi2
 
 from pldp.channels.randomness import Keystream
 from pldp.questions.items.channels import ItemChannels
-from pldp.questions.items.mining import Search, mine
-from pldp.questions.items.rules import Rules, rules
+from pldp.questions.items.mining import Group, Search, mine_groups
+from pldp.questions.items.rules import Rules, rules_of_groups
+from pldp.questions.items.transactions import Columns
 from tests.pldp.questions.items.world import EPSILON, columns, skewed, symmetric, true_support
 from tests.pldp.world import ALPHA, z_bound
 
 REPEATS = 300
 SEARCH = Search(0.01, 3, reach=60)
+
+
+def rules(reports: Columns, channels: ItemChannels, search: Search) -> tuple[Rules, ...]:
+    """Of one group of users."""
+    groups = (Group(reports.n_rows, channels),)
+    return rules_of_groups(mine_groups(lambda sets: reports.count(sets)[:, None], groups, search), groups, SEARCH)
 
 
 def _rule(found: tuple[Rules, ...], left: tuple[int, ...], right: tuple[int, ...]) -> tuple[float, float]:
@@ -29,7 +36,7 @@ def _rule(found: tuple[Rules, ...], left: tuple[int, ...], right: tuple[int, ...
 def test_without_noise_confidence_is_exact() -> None:
     table = skewed(500, 4, 8)
     channels = symmetric(4, 1.0)
-    found = rules(mine(columns(table).count, 500, channels, Search(0.01, 3)), 500, channels, SEARCH)
+    found = rules(columns(table), channels, Search(0.01, 3))
     assert found
     for level in found:
         for number in range(len(level.items)):
@@ -45,7 +52,7 @@ def _confidences(drawn: ItemChannels, channels: ItemChannels, seed: int) -> tupl
     out = []
     for _ in range(REPEATS):
         reports = drawn.perturb(columns(table), stream)
-        found = rules(mine(reports.count, 6000, channels, SEARCH), 6000, channels, SEARCH)
+        found = rules(reports, channels, SEARCH)
         out.append([_rule(found, (0,), (2,)), _rule(found, (0, 2), (1,))])
     values = np.array(out)
     return values[..., 0], values[..., 1]
@@ -76,7 +83,7 @@ def test_an_antecedent_lost_in_noise_has_no_confidence() -> None:
     table = skewed(300, 3, 7)
     channels = symmetric(3, 0.52)
     reports = channels.perturb(columns(table), Keystream.seeded(1))
-    found = rules(mine(reports.count, 300, channels, Search(0.001, 2, reach=60)), 300, channels, SEARCH)
+    found = rules(reports, channels, Search(0.001, 2, reach=60))
     for level in found:
         assert np.isnan(level.confidence).all()
         assert np.isnan(level.standard_error).all()

@@ -12,7 +12,7 @@ from pldp.channels.numeric.domain import Bounds
 from pldp.channels.numeric.window import PM, SquareWave, Window
 from pldp.channels.randomness import Keystream
 from pldp.questions.numbers.histogram import bucket_counts, channel, estimate_histogram, maximise
-from pldp.questions.numbers.quantiles import quantiles, to_bins
+from pldp.questions.numbers.quantiles import quantiles
 from tests.pldp.world import z_bound
 
 BOUNDS = Bounds(0, 100)
@@ -70,13 +70,8 @@ def test_em_finds_the_truth_without_noise() -> None:
     # Expected counts in place of drawn ones: the likelihood's maximum is the truth.
     table = np.concatenate([channel(SquareWave.for_budget(Fraction(e)), 8) for e in (2, 4)])
     truth = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.08, 0.05, 0.02])
-    found = maximise("em", table, 10**9 * np.stack([table @ truth, table @ truth[::-1]]))
+    found = maximise(table, 10**9 * np.stack([table @ truth, table @ truth[::-1]]))
     assert found == pytest.approx(np.stack([truth, truth[::-1]]), abs=2e-3)
-    smooth = maximise("ems", table, 10**9 * (table @ truth))
-    assert smooth.sum() == pytest.approx(1)
-    assert np.abs(smooth - truth).max() < 0.05
-    with pytest.raises(ValueError, match="is not one of"):
-        maximise("mle", table, table @ truth)
     with pytest.raises(ValueError, match="power of two"):
         channel(SquareWave.for_budget(Fraction(2)), 100)
 
@@ -97,7 +92,7 @@ def test_quantiles_from_em_are_covered(shape: str, seed: int) -> None:
             bucket_counts(m, m.perturb(codes[part], stream), bins)
             for m, part in zip(mechanisms, np.array_split(chosen, 2), strict=True)
         ]
-        result = estimate_histogram("em", mechanisms, counts, n, BOUNDS, bins, rng, repeats=60)
+        result = estimate_histogram(mechanisms, counts, n, BOUNDS, bins, rng, repeats=60)
         assert result.frequency.sum() == pytest.approx(1)
         assert result.n_reports == n // 2
         found = quantiles(result.edges, result.frequency, result.covariance, PROBABILITIES)
@@ -105,31 +100,6 @@ def test_quantiles_from_em_are_covered(shape: str, seed: int) -> None:
         covered += sum(q.ci_low <= t <= q.ci_high for q, t in zip(found, truth, strict=True))
     # The five quantiles of a repetition hang together: as if each counted for half. Measured 92–98 % (docs).
     assert covered / (5 * repeats) >= binom.ppf(1e-6, 5 * repeats // 2, 0.93) / (5 * repeats // 2)
-
-
-def test_smoothing_is_closer_to_a_smooth_truth(seed: int) -> None:
-    n, bins = 20_000, 64
-    rng = np.random.default_rng(seed)
-    x = 100 * rng.beta(3, 5, n)
-    mechanism = SquareWave.for_budget(Fraction(2))
-    counts = bucket_counts(mechanism, mechanism.perturb(BOUNDS.encode(x), Keystream.seeded(seed)), bins)
-    truth = np.histogram(x, np.linspace(0, 100, bins + 1))[0] / n
-    distance = {
-        m: np.abs(maximise(m, channel(mechanism, bins), counts.astype(float)) - truth).sum() for m in ("em", "ems")
-    }
-    assert distance["ems"] < distance["em"] / 2
-
-
-def test_bins_hold_their_lower_edge() -> None:
-    edges = [0.0, 1.0, 2.5, 10.0]
-    values = [-5, 0, 0.5, 1.0, 2.49, 2.5, 10, 11, np.inf, -np.inf]
-    assert to_bins(values, edges).tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 2, 0]
-    assert to_bins([np.nan, 3.0], edges, missing=0.0).tolist() == [0, 2]
-    with pytest.raises(ValueError, match="missing"):
-        to_bins([np.nan], edges)
-    for bad in ([0.0], [0.0, 0.0], [1.0, 0.0], [0.0, np.nan]):
-        with pytest.raises(ValueError, match="edges"):
-            to_bins([1.0], bad)
 
 
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=20), st.floats(0.01, 0.99))
