@@ -1,6 +1,6 @@
 """How often intervals of items, sets and rules hold what is true of people's rows, through the release's own code.
 
-`rows()` takes about a minute at its own number of repetitions; `python -m bench.coverage_items 200` prints as many as
+`rows()` takes some ten minutes at its own number of repetitions; `python -m bench.coverage_items 200` prints as many as
 are asked for. People are drawn anew every time, and so are their levels.
 """
 
@@ -24,7 +24,7 @@ from pldp.questions.items.spec import ItemsSpec
 from pldp.questions.items.transactions import Columns as BitColumns
 from pldp.questions.question import Columns, offsets
 
-REPEATS = 24
+REPEATS = 200
 PARTITIONS = 4
 _STRICT = 0.3
 """Share of people at the stricter level."""
@@ -56,6 +56,7 @@ SETTINGS = (
     Setting("rows of 4, lengths not declared", 60, 20_000, 4, 4, 0.05, declared=False),
     Setting("levels by items, sets of 3", 100, 50_000, 6, 8, 0.1, length=3, dependence="unknown", tilt=0.2),
     Setting("bits, ε = 20", 20, 20_000, 20, 4, 0.05, protocol="bounded"),
+    Setting("few people, ε = 14", 12, 350, 14, 3, 0.05, declared=False, protocol="sampling"),
 )  # fmt: skip
 
 

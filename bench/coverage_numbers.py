@@ -87,7 +87,7 @@ class Tally:
         self.length += high - low
 
 
-MEANS_DRAWN, QUANTILES_DRAWN, BINNED_DRAWN = 300, 40, 1000
+MEANS_DRAWN, QUANTILES_DRAWN, BINNED_DRAWN = 400, 200, 2000
 
 
 def pieces() -> Iterator[tuple[str, Callable[[], list[dict[str, Any]]]]]:
