@@ -150,6 +150,14 @@ test("another plan for the same period is refused, for the next one it is answer
   assert.ok(await new Person(next, store).answer({ meal: "pasta" }, "high"));
 });
 
+test("a question may be named like what every object inherits", async () => {
+  const [first, ...others] = plan.document.questions;
+  const document = { ...plan.document, questions: [{ ...first, name: "__proto__" }, ...others] };
+  const renamed = await parsePlan(bytes(JSON.stringify(document)), fingerprint);
+  const message = await new Person(renamed, new MemoryStore()).answer({ meal: "soup" }, "high");
+  assert.deepEqual(Object.keys(JSON.parse(message).reports), ["__proto__"]);
+});
+
 test("two windows that answer at once send one report", async () => {
   const store = new MemoryStore();
   const both = [1, 2].map(() => new Person(plan, store).answer({ meal: "soup", town: "town-3" }, "high"));

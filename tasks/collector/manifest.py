@@ -38,4 +38,5 @@ class Manifest:
         """A rejected message counts as the reports that a message holds on average, of so many that were taken."""
         for reason, n in sorted(self.rejected.items()):
             reports = max(n, -(-n * taken // max(1, self.people)))
-            yield SetAside(f"of {n:,} messages: {_REASONS.get(reason, reason)}", 0, reports)
+            messages = "1 message" if n == 1 else f"{n:,} messages"
+            yield SetAside(f"{_REASONS.get(reason, reason)}, in {messages}", 0, reports)

@@ -122,9 +122,10 @@ def read(home: Path) -> Rows:
 
 
 def _with_numbers(folder: Path) -> Path:
-    ages = pl.Series("age", np.random.default_rng(3).integers(18, 98, 2000))
+    ages = pl.Series("age", np.random.default_rng(3).integers(18, 98, 800))
     attributes = [*people.SPEC["attributes"], {"name": "age", "kind": "number", "bounds": [18, 98]}]
-    return people.world(folder, people.make_people(2000).with_columns(ages), attributes=attributes)
+    rows = people.make_people(800).with_columns(ages)
+    return people.world(folder, rows, attributes=attributes, expected={"users": 800})
 
 
 HIDDEN: dict[str, Any] = {"dependence": 1, "column": "level", "visibility": "hidden", "epsilon_p": 1, "max_leak": 8}
