@@ -70,13 +70,17 @@ def _large(folder: Path) -> list[Measure]:
     more = {**spec, "expected": {"users": TIMES * users}}
     whole, once = _release(folder / "once", "1 M × 1,000: ", rows, spec, LARGE_SECONDS)
     larger, many = _release(folder / "often", f"{TIMES} M × 1,000: ", often, more, None)
-    return [*whole, *larger, Measure(f"peak memory, {TIMES} times the users", many / once, "×", MEMORY_RATIO, "≤")]
+    return [
+        *whole,
+        *larger,
+        Measure(f"memory above idle, most of the time, {TIMES} times the users", many / once, "×", MEMORY_RATIO, "≤"),
+    ]
 
 
 def _release(
     folder: Path, case: str, rows: pl.DataFrame, spec: dict[str, Any], limit: float | None
 ) -> tuple[list[Measure], int]:
-    """The whole release, and a small one of the same spec before it; and the memory above idle."""
+    """The whole release, and a small one of the same spec before it; and the memory that it held most of the time."""
     folder.mkdir()
     specs = []
     users = rows["user"].n_unique()
@@ -99,7 +103,7 @@ def _release(
         Measure(case + "peak memory above idle", cost.above_idle, "B", MEMORY, "≤"),
         Measure(case + "reports on disk, a user", cost.reports / users, " B"),
     ]
-    return measures, cost.above_idle
+    return measures, cost.held
 
 
 def _msnbc() -> tuple[pl.DataFrame, dict[str, Any]]:

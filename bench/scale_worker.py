@@ -36,6 +36,7 @@ class Watch:
     def __init__(self) -> None:
         self.me = psutil.Process()
         self.idle = self.peak = self.me.memory_info().rss
+        self.held: list[int] = []
         self.worker_peak = 0
         self.began = self._seconds(self.me)
         self.workers: dict[int, float] = {}
@@ -52,7 +53,8 @@ class Watch:
         for sample in itertools.count():
             if self.stop.wait(INTERVAL):
                 return
-            self.peak = max(self.peak, self.me.memory_info().rss)
+            self.held.append(self.me.memory_info().rss)
+            self.peak = max(self.peak, self.held[-1])
             if sample % LISTING == 0:
                 self.known = [child for child in self.me.children(recursive=True) if _is_worker(child)]
                 for number, worker in enumerate(self.known):
@@ -133,6 +135,7 @@ def main() -> None:
         "start_up": start_up,
         "idle": watch.idle,
         "peak": watch.peak,
+        "held": sorted(watch.held)[len(watch.held) * 3 // 4] - watch.idle,
         "worker_peak": watch.worker_peak,
         "reports": _size(home / "reports" / done.release_id),
         "vault": vault,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -16,36 +17,40 @@ from pldp.tasks.reports import columns_of, commit_reports, read_reports
 from pldp.tasks.run import Run
 from pldp.tasks.stage import stage
 
+_UNDER_WAY = 3
+"""Files that wait for the disk at a time: with fewer, whoever draws waits too; each holds a copy of its reports."""
+
 
 class Commits:
     """Commits of report files by a thread of their own: the disk is waited for while the next file is drawn.
 
-    One file is under way at a time, and all of them are committed when the block ends.
+    A few files are under way at a time, and all of them are committed when the block ends.
     """
 
     def __init__(self) -> None:
         self.reports = 0
         """How many were committed."""
         self._pool = ThreadPoolExecutor(1)
-        self._under_way: Future[int] | None = None
+        self._under_way: deque[Future[int]] = deque()
 
     def __enter__(self) -> Self:
         return self
 
     def add(self, path: Path, columns: Columns) -> None:
-        """Begin to commit a file; what went wrong with the one before is raised here."""
+        """Begin to commit a file; what went wrong with an earlier one is raised here."""
+        self._settle(_UNDER_WAY - 1)
         kept = {name: column.copy() for name, column in columns.items()}  # whoever draws works on in that memory
-        self._settle()
-        self._under_way = self._pool.submit(commit_reports, path, kept)
+        self._under_way.append(self._pool.submit(commit_reports, path, kept))
 
-    def _settle(self) -> None:
-        under_way, self._under_way = self._under_way, None
-        self.reports += 0 if under_way is None else under_way.result()
+    def _settle(self, left: int) -> None:
+        """Wait until no more than so many are under way."""
+        while len(self._under_way) > left:
+            self.reports += self._under_way.popleft().result()
 
     def __exit__(self, failure: type[BaseException] | None, *rest: object) -> None:
         self._pool.shutdown()
         if failure is None:
-            self._settle()
+            self._settle(0)
 
 
 @stage()
