@@ -84,7 +84,10 @@ def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -
 def _listener(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        # Its connections have it from here; without it an answer's end waits 40 ms for the client's word on its head.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
     except OSError as error:
         number = error.errno or 0  # below 1: a name that is not known
         raise RequestError(

@@ -206,6 +206,17 @@ def test_junk_of_every_sort_gets_an_answer_without_a_traceback(service: Service,
     assert (service.folder / "log").read_bytes() == b""
 
 
+def test_an_answer_waits_for_nothing_in_the_network(service: Service) -> None:
+    """On a connection that goes on, an answer's second part waited 40 ms for the client to confirm the first."""
+    waited = []
+    with httpx.Client(base_url=service.url) as client:
+        for _ in range(20):
+            began = time.monotonic()
+            assert client.post("/reports", content=b"no message").status_code == 422
+            waited.append(time.monotonic() - began)
+    assert min(waited[5:]) < 0.03, "the first answers of a connection are confirmed at once"
+
+
 def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, slow: bool) -> None:
     """Clients send, and send again what was not acknowledged, to a collector that is killed over and over."""
     service = Service(tmp_path)
