@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+from pldp.flows.own_server import _listen
 from pldp.flows.sample import write_sample
 from tests.slow import repeated
 
@@ -76,3 +78,11 @@ def test_a_configured_server_that_does_not_answer_is_named(tmp_path: Path) -> No
     assert command.returncode == 3
     assert f"The configured Prefect server {url} does not answer." in said
     assert not (home / "ledger.jsonl").exists()
+
+
+def test_the_server_s_connections_send_at_once() -> None:
+    """An answer's second part waited 40 ms for the client to confirm the first: a third of a release of the sample."""
+    with _listen(None) as listener, socket.create_connection(listener.getsockname()) as _:
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
