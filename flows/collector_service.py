@@ -10,6 +10,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -18,7 +19,7 @@ import uvicorn
 
 from pldp.client.plan import Plan
 from pldp.errors import Outcome, RequestError, SourceError
-from pldp.flows.collecting import PLAN, signed_plan
+from pldp.flows.collecting import PLAN, longest_message, signed_plan
 from pldp.flows.collector import Collector, application
 from pldp.flows.collector_protocol import CONNECTIONS, GuardedProtocol
 from pldp.flows.collector_writer import Limits, State
@@ -61,6 +62,8 @@ def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -
         )
     _make_room()
     listening = _listener(host, port)
+    # Many long questions lead to a long message, which nobody could send to a collector that takes shorter ones only.
+    limits = replace(limits, body=max(limits.body, longest_message(plan)))
     collector = Collector(folder, plan, envelope, limits)
     config = uvicorn.Config(
         application(collector),

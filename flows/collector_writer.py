@@ -25,7 +25,7 @@ _FLUSH = 5
 @dataclass(frozen=True)
 class Limits:
     body: int = 1 << 16
-    """Bytes of a message."""
+    """Bytes of a message; where the plan leads to longer ones, the service takes those."""
     seconds: float = 10.0
     """That a body may take to arrive."""
     rate: float = 10_000.0

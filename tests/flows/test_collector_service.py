@@ -15,7 +15,8 @@ from starlette.testclient import TestClient
 
 from pldp.client import Memory, Person
 from pldp.client.plan import Plan
-from pldp.flows.collecting import settled
+from pldp.flows import collector_service
+from pldp.flows.collecting import longest_message, settled
 from pldp.flows.collector import Collector, application
 from pldp.flows.collector_writer import Limits
 from pldp.questions.received import share_of
@@ -27,6 +28,7 @@ from pldp.tasks.sent import sent_of
 from pldp.tasks.specfile import load_spec
 from tests.flows.collected import answer, fill, inbox
 from tests.pldp.client import plans
+from tests.pldp.client.test_message import CASES
 
 
 @pytest.fixture
@@ -110,3 +112,30 @@ def test_counts_of_rejected_messages_are_on_disk_within_seconds(tmp_path: Path, 
         while inner.rejected and time.monotonic() < until:
             time.sleep(0.1)
         assert inner._store.rejected() == {"format": codes.count(422)}, "without those that were too many at a time"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_message_is_longer_than_the_longest(case: str) -> None:
+    made, answers, choice = CASES[case]
+    plan = plans.collection(made)
+    bodies = [Person(plan, Memory()).answer(answers, choice, token="t" * 128) for _ in range(20)]
+    longest = longest_message(plan)
+    assert max(map(len, bodies)) <= longest < 4 * max(map(len, bodies)) + 200
+
+
+def test_a_plan_of_long_messages_is_served_by_a_collector_that_takes_them(
+    tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Limits] = []
+
+    def made(folder: Path, plan: Plan, envelope: bytes, limits: Limits) -> Collector:
+        taken.append(limits)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(collector_service, "Collector", made)
+    (tmp_path / "plan").write_bytes(plans.signed(plans.document(plans.histograms())))
+    for least in (10, 1 << 16):
+        with pytest.raises(KeyboardInterrupt):
+            collector_service.serve(tmp_path / "plan", tmp_path / "inbox", "127.0.0.1", 0, Limits(body=least))
+    longest = longest_message(plan)
+    assert [limits.body for limits in taken] == [longest, 1 << 16]
