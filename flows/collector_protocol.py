@@ -66,10 +66,13 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head, self._head = False, 0
         self._settle()
-        super().on_headers_complete()
-        if len(self.pipeline) > WAITING:
+        if len(self.pipeline) >= WAITING:
+            self.pipeline.clear()
             self.transport.abort()
-        elif self._unread is None or not (self.pipeline or self.transport.get_write_buffer_size()):
+        if self.transport.is_closing():
+            return  # what else came in the same piece takes no memory
+        super().on_headers_complete()
+        if self._unread is None or not (self.pipeline or self.transport.get_write_buffer_size()):
             self._forget_answer()
             self._unread = self.loop.call_later(ANSWER_SECONDS, self._hang_up_unread)
 

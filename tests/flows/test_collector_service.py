@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,6 +78,27 @@ def test_health_tells_of_an_inbox_that_takes_nothing(tmp_path: Path, plan: Plan)
     with Store(tmp_path, database(tmp_path, 0)), collector(tmp_path, plan) as client:
         health = client.get("/health")
         assert (health.status_code, health.json()["status"]) == (503, "unavailable")
+
+
+def test_health_tells_of_a_disk_that_is_full_until_there_is_room(
+    tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Far below --disk: the file system itself takes nothing more."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with collector(tmp_path, plan) as client:
+        with monkeypatch.context() as disk:
+            disk.setattr(os, "fsync", full)
+            disk.setattr(Store, "put", full)
+            assert client.post("/reports", content=message(plan)).status_code == 503
+            for _ in range(2):  # however often it is asked
+                health = client.get("/health")
+                assert (health.status_code, health.json()["status"]) == (503, "full")
+        assert client.get("/health").status_code == 200, "before anybody sends again"
+        assert client.post("/reports", content=message(plan)).status_code == 202
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("tmp")]
 
 
 def test_what_came_in_before_the_end_is_released_after_it(tmp_path: Path) -> None:
