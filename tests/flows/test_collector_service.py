@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 
 from pldp.client import Memory, Person
 from pldp.client.plan import Plan
+from pldp.errors import SourceError
 from pldp.flows import collector_service
 from pldp.flows.collecting import longest_message, settled
 from pldp.flows.collector import Collector, application
@@ -162,3 +163,13 @@ def test_a_plan_of_long_messages_is_served_by_a_collector_that_takes_them(
             collector_service.serve(tmp_path / "plan", tmp_path / "inbox", "127.0.0.1", 0, Limits(body=least))
     longest = longest_message(plan)
     assert [limits.body for limits in taken] == [longest, 1 << 16]
+
+
+def test_an_inbox_that_everybody_may_write_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plan").write_bytes(plans.signed(plans.document(plans.histograms())))
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(SourceError, match=r"may be written by every user .* Nothing was collected"):
+        collector_service.serve(tmp_path / "plan", folder, "127.0.0.1", 0, Limits())
+    assert not list(folder.iterdir())
