@@ -7,9 +7,11 @@ import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pldp.client.message import write_message
 from pldp.client.plan import Plan, read_plan
-from pldp.client.questions import Refused
+from pldp.client.questions import Choice, Refused
 from pldp.errors import Outcome, SourceError
+from pldp.tasks.collector.boxes import width
 from pldp.tasks.collector.owner import close_as_owner
 from pldp.tasks.collector.store import Store, database, opened, token_hash
 from pldp.tasks.inbox import printable
@@ -41,6 +43,25 @@ def _own_fingerprint(envelope: bytes) -> str:
     if len(words) < 4:
         raise ValueError("its first line names no key and signature")
     return hashlib.sha256(bytes.fromhex(words[3].decode())).hexdigest()
+
+
+_LONGEST = {"u1": "255", "u2": "65535", "u4": str(2**32 - 1), "u8": str(2**64 - 1), "i8": str(-(2**63))}
+
+
+def longest_message(plan: Plan) -> int:
+    """Bytes of a message on all questions, with a token, in which no number could be longer."""
+    reports = {
+        name: max(map(_longest_report, question.choices.values()), key=lambda report: len(str(report)))
+        for name, question in plan.questions.items()
+    }
+    return len(write_message(plan, "0" * 32, reports, "0" * 128))
+
+
+def _longest_report(choice: Choice) -> dict[str, object]:
+    height, _ = choice.channel.shape
+    boxes = choice.boxes if len(choice.boxes) > 1 else choice.boxes * height
+    rows = [[_LONGEST[kind[:2]] for _, kind in box.columns for _ in range(width(kind))] for box in boxes]
+    return {"choice": choice.name, "rows": rows}
 
 
 def make_tokens(folder: Path, number: int) -> list[str]:

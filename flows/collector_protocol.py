@@ -15,13 +15,19 @@ REQUEST_BYTES = 1 << 20
 """Of all of a request: a body in small chunks takes several times its bytes, and trailers are kept like headers."""
 CONNECTIONS = 2000
 """At a time."""
+ANSWER_SECONDS = 60.0
+"""From the end of a request's head until its answer is off our hands: who reads none would hold the connection."""
+WAITING = 16
+"""Requests of a connection behind the one that is answered. No browser sends one; each is a hundred times its bytes."""
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """Hangs up on whoever does not get a request's head across in time and room, or sends on after the answer."""
+    """Hangs up on whoever does not get a request's head across in time and room, sends on after the answer, or does not
+    read it."""
 
     _overdue: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
     _in_head = True
     _head = 0
     _request = 0
@@ -60,7 +66,15 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head, self._head = False, 0
         self._settle()
+        if len(self.pipeline) >= WAITING:
+            self.pipeline.clear()
+            self.transport.abort()
+        if self.transport.is_closing():
+            return  # what else came in the same piece takes no memory
         super().on_headers_complete()
+        if self._unread is None or not (self.pipeline or self.transport.get_write_buffer_size()):
+            self._forget_answer()
+            self._unread = self.loop.call_later(ANSWER_SECONDS, self._hang_up_unread)
 
     def on_message_complete(self) -> None:
         self._in_head = True
@@ -70,12 +84,30 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if self.cycle is not None and self.cycle.response_complete and self.cycle.more_body:
             self.transport.close()  # who was answered before the end of the body would drip on and hold the connection
+        if not self._owes():
+            self._forget_answer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._settle()
+        self._forget_answer()
         super().connection_lost(exc)
 
     def _settle(self) -> None:
         if self._overdue is not None:
             self._overdue.cancel()
             self._overdue = None
+
+    def _owes(self) -> bool:
+        """Whether an answer is not off our hands; one that is too large for the system's buffers waits in ours."""
+        made = self.cycle is None or self.cycle.response_complete
+        return not made or bool(self.pipeline) or self.transport.get_write_buffer_size() > 0
+
+    def _hang_up_unread(self) -> None:
+        self._unread = None
+        if self._owes():
+            self.transport.abort()  # closing would wait for it to be read
+
+    def _forget_answer(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None

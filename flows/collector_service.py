@@ -9,7 +9,9 @@ import os
 import resource
 import signal
 import socket
+import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -18,7 +20,7 @@ import uvicorn
 
 from pldp.client.plan import Plan
 from pldp.errors import Outcome, RequestError, SourceError
-from pldp.flows.collecting import PLAN, signed_plan
+from pldp.flows.collecting import PLAN, longest_message, signed_plan
 from pldp.flows.collector import Collector, application
 from pldp.flows.collector_protocol import CONNECTIONS, GuardedProtocol
 from pldp.flows.collector_writer import Limits, State
@@ -51,6 +53,7 @@ def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -
     os.umask(0o077)
     plan, envelope = signed_plan(plan_path)
     make_folder(folder)
+    _require_own(folder)
     commit(folder / PLAN, envelope, mode=0o644)  # public, and read by whoever releases
     if (folder / PLAN).read_bytes() != envelope:
         raise SourceError(
@@ -61,6 +64,8 @@ def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -
         )
     _make_room()
     listening = _listener(host, port)
+    # Many long questions lead to a long message, which nobody could send to a collector that takes shorter ones only.
+    limits = replace(limits, body=max(limits.body, longest_message(plan)))
     collector = Collector(folder, plan, envelope, limits)
     config = uvicorn.Config(
         application(collector),
@@ -79,6 +84,17 @@ def serve(plan_path: Path, folder: Path, host: str, port: int, limits: Limits) -
         _Server(config, lambda state: _tell(plan, folder, host, port, state), collector).run([listening])
     except KeyboardInterrupt:
         out.print("Stopped. Every message that was acknowledged is on disk.", highlight=False)
+
+
+def _require_own(folder: Path) -> None:
+    """Everybody who may write to the inbox could exchange the plan, and delete what came in."""
+    if folder.stat().st_mode & stat.S_IWOTH:
+        raise SourceError(
+            "may be written by every user of this machine",
+            Outcome.NOTHING_COLLECTED,
+            file=printable(folder),
+            remedy="Set its mode to 700, or to 2770 where a group shares it.",
+        )
 
 
 def _listener(host: str, port: int) -> socket.socket:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import sqlite3
+import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +28,7 @@ _FLUSH = 5
 @dataclass(frozen=True)
 class Limits:
     body: int = 1 << 16
-    """Bytes of a message."""
+    """Bytes of a message; where the plan leads to longer ones, the service takes those."""
     seconds: float = 10.0
     """That a body may take to arrive."""
     rate: float = 10_000.0
@@ -48,6 +51,9 @@ class Unavailable(Exception):
     """The inbox takes no messages now; nothing was lost, and the client tries again."""
 
 
+_ROOM = 1 << 18
+"""Bytes that a batch may take."""
+
 _TROUBLE = (sqlite3.Error, OSError, ValueError, Unavailable)
 """What a disk, a lock or another's file may lead to; it passes, and the collector stays."""
 
@@ -64,6 +70,7 @@ class Writer:
         self._number = -1
         self._busy = False
         self._used, self._measured = 0, 0.0
+        self._failed = False
 
     async def keep(self, message: Message) -> Outcome:
         """Wait until the message is on disk."""
@@ -100,7 +107,10 @@ class Writer:
         store = self._current()
         if self._full():
             raise Unavailable
-        return store.put(messages, dict(rejected))
+        self._failed = True
+        outcomes = store.put(messages, dict(rejected))
+        self._failed = False
+        return outcomes
 
     def _full(self) -> bool:
         """Looked at once a second: a batch adds little to it."""
@@ -135,7 +145,11 @@ class Writer:
     def _state(self) -> State:
         try:
             self._current()
+            if self._failed:  # nobody may send before this says that there is room again
+                _require_room(self.folder)
             return State.FULL if self._full() else State.OPEN
+        except OSError as error:
+            return State.FULL if error.errno in (errno.ENOSPC, errno.EDQUOT) else State.UNAVAILABLE
         except _TROUBLE:
             return State.UNAVAILABLE
 
@@ -169,3 +183,11 @@ class Writer:
         with suppress(*_TROUBLE):
             self._tend(self.rejected)
         self._let_go()
+
+
+def _require_room(folder: Path) -> None:
+    """OSError where nothing can be written: a full disk, a quota, a file system that became read-only."""
+    with tempfile.TemporaryFile(dir=folder) as probe:
+        probe.write(bytes(_ROOM))
+        probe.flush()
+        os.fsync(probe.fileno())

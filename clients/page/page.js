@@ -188,12 +188,21 @@ function complain(error) {
   (field instanceof HTMLElement ? field : at("problem")).focus();
 }
 
+/** By the collector's answer, where it has not stored a message. Sending again helps with the others only. */
+const REFUSALS = {
+  403: "The link you came by was used before, or names no valid token.",
+  409: "The collector has another message under the same number. Yours was not stored.",
+  410: "This collection has ended. Your message was not stored, and sending it again will not help.",
+  413: "The collector takes no message of this size. Yours was not stored; tell the operator.",
+  422: "The collector cannot read this message, perhaps because the link you came by is incomplete. It was not stored; open the whole link, or tell the operator.",
+};
+
 async function send(message) {
   at("send").disabled = true;
   tell("Sending …");
   try {
     const answer = await fetch("reports", { method: "POST", body: message, headers: { "Content-Type": "application/json" }, credentials: "omit", referrerPolicy: "no-referrer" });
-    if (answer.status !== 200 && answer.status !== 202) throw new Error(answer.status === 403 ? "The link you came by was used before, or names no valid token." : "The collector did not take it. Nothing is lost: try again later.");
+    if (answer.status !== 200 && answer.status !== 202) throw new Error(REFUSALS[answer.status] ?? "The collector did not take it. Nothing is lost: try again later.");
   } catch (error) {
     at("send").disabled = false;
     at("unsent").textContent = error.message;

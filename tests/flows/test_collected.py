@@ -118,6 +118,21 @@ def test_reports_of_a_slot_go_when_it_is_published_and_the_slot_stays_done(tmp_p
 
 
 @pytest.mark.usefixtures("server")
+def test_a_slot_that_junk_had_refused_is_released_as_the_document_says(tmp_path: Path) -> None:
+    """Reports cannot be collected again; raising the bound alone finds the refusal done."""
+    file, plan = inbox(tmp_path)
+    fill(tmp_path / "inbox", plan, 50, {"format": 5})
+    refused = release(file.path, tmp_path / "home", slot="monday")
+    assert refused.status == "refused"
+    raised = {"inbox": "inbox", "max_left_out": "1/5"}
+    again = release(_people(tmp_path, source=raised), tmp_path / "home", slot="monday")
+    assert (again.release_id, again.status) == (refused.release_id, "refused")
+    other = release(_people(tmp_path, source=raised, retention={"inbox": "keep"}), tmp_path / "home", slot="monday")
+    assert other.status == "published"
+    assert list((tmp_path / "inbox" / "closed" / "monday").rglob("*.parquet"))
+
+
+@pytest.mark.usefixtures("server")
 @pytest.mark.parametrize(
     ("kind", "answers", "left"),
     [

@@ -87,6 +87,25 @@ def test_a_plan_of_another_key_is_not_answered(service: Service, page: Page) -> 
     assert page.evaluate("document.getElementById('form').hidden")
 
 
+def test_why_a_message_was_not_stored_is_said_and_paragraphs_are_apart(tmp_path: Path, page: Page) -> None:
+    """Trying again later would not mend a link that was cut off, nor a collection that has ended."""
+    with served(tmp_path, description="Once a year.\n\nNobody is named.") as service:
+        page.visit(f"{service.url}/#fingerprint={service.plan.fingerprint}&token=cut-off")
+        until(page, "!document.getElementById('form').hidden")
+        shown = page.evaluate("document.getElementById('description').innerText")
+        assert shown.splitlines() == ["Once a year.", "", "Nobody is named."]
+        attribute = service.plan.document["attributes"][0]
+        name = json.dumps(f"[name='answer {attribute['name']}'][value='{attribute['values'][0]}']")
+        page.evaluate(f"document.querySelector({name}).click()")
+        submit(page)
+        until(page, "!document.getElementById('review').hidden")
+        page.evaluate("document.getElementById('send').click()")
+        until(page, "document.getElementById('unsent').textContent")
+        told = page.evaluate("document.getElementById('unsent').textContent")
+        assert "open the whole link" in told
+        assert "try again later" not in told
+
+
 NUMBERS: dict[str, Any] = {
     "attributes": [
         {"name": "income", "kind": "number", "bounds": [0, 9000], "label": "Your income"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +17,9 @@ from starlette.testclient import TestClient
 
 from pldp.client import Memory, Person
 from pldp.client.plan import Plan
-from pldp.flows.collecting import settled
+from pldp.errors import SourceError
+from pldp.flows import collector_service
+from pldp.flows.collecting import longest_message, settled
 from pldp.flows.collector import Collector, application
 from pldp.flows.collector_writer import Limits
 from pldp.questions.received import share_of
@@ -27,6 +31,7 @@ from pldp.tasks.sent import sent_of
 from pldp.tasks.specfile import load_spec
 from tests.flows.collected import answer, fill, inbox
 from tests.pldp.client import plans
+from tests.pldp.client.test_message import CASES
 
 
 @pytest.fixture
@@ -76,6 +81,27 @@ def test_health_tells_of_an_inbox_that_takes_nothing(tmp_path: Path, plan: Plan)
         assert (health.status_code, health.json()["status"]) == (503, "unavailable")
 
 
+def test_health_tells_of_a_disk_that_is_full_until_there_is_room(
+    tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Far below --disk: the file system itself takes nothing more."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with collector(tmp_path, plan) as client:
+        with monkeypatch.context() as disk:
+            disk.setattr(os, "fsync", full)
+            disk.setattr(Store, "put", full)
+            assert client.post("/reports", content=message(plan)).status_code == 503
+            for _ in range(2):  # however often it is asked
+                health = client.get("/health")
+                assert (health.status_code, health.json()["status"]) == (503, "full")
+        assert client.get("/health").status_code == 200, "before anybody sends again"
+        assert client.post("/reports", content=message(plan)).status_code == 202
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("tmp")]
+
+
 def test_what_came_in_before_the_end_is_released_after_it(tmp_path: Path) -> None:
     file, own = inbox(tmp_path, days=-1)
     fill(tmp_path / "inbox", own, 3)
@@ -110,3 +136,40 @@ def test_counts_of_rejected_messages_are_on_disk_within_seconds(tmp_path: Path, 
         while inner.rejected and time.monotonic() < until:
             time.sleep(0.1)
         assert inner._store.rejected() == {"format": codes.count(422)}, "without those that were too many at a time"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_message_is_longer_than_the_longest(case: str) -> None:
+    made, answers, choice = CASES[case]
+    plan = plans.collection(made)
+    bodies = [Person(plan, Memory()).answer(answers, choice, token="t" * 128) for _ in range(20)]
+    longest = longest_message(plan)
+    assert max(map(len, bodies)) <= longest < 4 * max(map(len, bodies)) + 200
+
+
+def test_a_plan_of_long_messages_is_served_by_a_collector_that_takes_them(
+    tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Limits] = []
+
+    def made(folder: Path, plan: Plan, envelope: bytes, limits: Limits) -> Collector:
+        taken.append(limits)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(collector_service, "Collector", made)
+    (tmp_path / "plan").write_bytes(plans.signed(plans.document(plans.histograms())))
+    for least in (10, 1 << 16):
+        with pytest.raises(KeyboardInterrupt):
+            collector_service.serve(tmp_path / "plan", tmp_path / "inbox", "127.0.0.1", 0, Limits(body=least))
+    longest = longest_message(plan)
+    assert [limits.body for limits in taken] == [longest, 1 << 16]
+
+
+def test_an_inbox_that_everybody_may_write_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plan").write_bytes(plans.signed(plans.document(plans.histograms())))
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(SourceError, match=r"may be written by every user .* Nothing was collected"):
+        collector_service.serve(tmp_path / "plan", folder, "127.0.0.1", 0, Limits())
+    assert not list(folder.iterdir())
