@@ -17,7 +17,7 @@ from duckdb import FunctionExpression as Function
 
 from pldp.errors import Outcome, Problem, SourceError
 from pldp.questions.received import share_of
-from pldp.tasks.checked import Checked, account, columns_there, counted, records_of, remark_unstated
+from pldp.tasks.checked import Checked, account, columns_there, counted, records_of, tell_unstated
 from pldp.tasks.checked_people import check_people
 from pldp.tasks.holdings import MOST, NO_COUNT, UNKNOWN, WHY, FileRows, Holdings
 from pldp.tasks.people import People
@@ -107,9 +107,9 @@ def check_holdings(held: Holdings, findings: Checked) -> None:
             rule = f"{unknown:,} {'cell' if unknown == 1 else 'cells'}: {held.undeclared}"
             findings.refuse(rule, file=rows.file.name, column=rows.item)
         if no_count and rows.count is not None:
-            rule = f"{no_count:,} cells are no whole number from 0 to {MOST:,}"
+            rule = f"{no_count:,} {'cell is' if no_count == 1 else 'cells are'} no whole number from 0 to {MOST:,}"
             findings.refuse(rule, file=rows.file.name, column=rows.count)
-        remark_unstated([rows.choice] if rows.choice else [], unstated, default, findings)
+        tell_unstated(rows.file, [rows.choice] if rows.choice else [], unstated, with_user, default, findings)
 
 
 def _seen(rows: FileRows, findings: Checked) -> list[int] | None:

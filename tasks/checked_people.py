@@ -11,7 +11,7 @@ from duckdb import Expression
 from duckdb import FunctionExpression as Function
 
 from pldp.questions.cells import NO_MISSING, NO_OTHER, Bins, Codes, Declared
-from pldp.tasks.checked import Checked, account, columns_there, counted, records_of, remark_unstated
+from pldp.tasks.checked import Checked, account, columns_there, counted, records_of, tell_unstated
 from pldp.tasks.people import People
 from pldp.tasks.positions import EMPTY, UNDECLARED, column, unstated
 from pldp.tasks.query import connect_memory, over, statement
@@ -61,7 +61,8 @@ def check_people(people: People, findings: Checked) -> None:
     for at, i in enumerate(cells):
         _tell(people, i, counts[2 * at : 2 * at + 2], firsts[2 * at : 2 * at + 2], findings)
     of_choices, of_numbers = counts[len(faults) :][: len(reasons)], counts[len(faults) + len(reasons) :]
-    remark_unstated([people.read[i].column for i in choices], of_choices, people.unstated, findings)
+    chosen = [people.read[i].column for i in choices]
+    tell_unstated(people.file, chosen, of_choices, users, people.unstated, findings)
     for i, n_numbers, n_texts in zip(numbers, of_numbers[::2], of_numbers[1::2], strict=True):
         _tell_texts(people, i, n_numbers, n_texts, findings)
 
