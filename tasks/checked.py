@@ -12,6 +12,10 @@ import duckdb
 from pldp.errors import Outcome, Place, Problem, SourceError
 from pldp.tasks.sources.source import Source
 
+COMPARED = 1_000_000
+"""Rows of which users are compared with each other: of more a part of the users, all rows of each, so that memory does
+not grow. The ingest, which comes before anything is spent, looks at all."""
+
 
 @dataclass
 class Checked:
@@ -82,6 +86,7 @@ def account(file: Source, records: int, rows: int, users: int, most: Fraction, f
             f"{left:,} of {records:,} rows would be left out ({records - rows:,} of too few or too many cells, "
             f"{nameless:,} without a user id), more than the share source.max_left_out allows ({float(most):g})",
             file=file.name,
+            remedy="Mend them, or state a larger share.",
         )
     findings.remarks.append(f"{file.name}: {records:,} rows, {left:,} left out.")
 

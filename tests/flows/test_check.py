@@ -151,6 +151,7 @@ def test_items_and_aggregates(tmp_path: Path, pldp: Pldp) -> None:
     said = " ".join(pldp("check", spec).err.split())
     assert "column item: 1 cell: the item is not declared" in said
     assert "1 of 2 rows would be left out (0 of too few or too many cells, 1 without a user id)" in said
+    assert "Mend them, or state a larger share." in said
     rows = pl.DataFrame({"user": ["user-1"] * 2, "item": ["film-1", MARK], "n": ["1", "-3"]})
     source = {"path": "items.parquet", "count": "n"}
     said = " ".join(pldp("check", items.world(tmp_path / "b", 50, rows, source=source)).err.split())
@@ -300,3 +301,15 @@ def test_levels_of_which_none_is_declared_are_refused_and_some_are_told(tmp_path
     said = " ".join(pldp("check", world).err.split())
     assert "column taste: 1 cell holds a choice, and none one that the spec declares" in said
     assert MARK not in said
+
+
+def test_a_user_of_two_choices_is_told_before_anything_starts(tmp_path: Path, pldp: Pldp) -> None:
+    """An empty cell chooses too: it states the default."""
+    for stated, refused in ((["even", "odd"], True), (["even", None], True), (["even", "even"], False)):
+        rows = pl.DataFrame({"user": ["user-1"] * 2, "item": ["film-1", "film-2"], "taste": stated})
+        profiles = {"profiles": {"even": 1, "odd": 1, "shy": "1/2"}, "default": "shy", "users": None, "expected": None}
+        spec = items.world(tmp_path, 2, rows, source={"path": "items.parquet", "profile": "taste"}, **profiles)
+        done = pldp("check", spec)
+        assert (done.code == 2) is refused, done.err
+        told = "items.parquet, column taste: a user states two different profiles, and only one can be kept"
+        assert (told in " ".join(done.err.split())) is refused
