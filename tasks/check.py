@@ -128,8 +128,8 @@ def _states_two(rows: FileRows, records: int, default: int, findings: Checked) -
             once = pairs.aggregate([column(USER), Function("count", Constant(1)).alias("n")])
             return once.filter(column("n") > Constant(1)).aggregate([Function("count")]).fetchall()[0]
 
-        found = counted(rows.file, look, findings)
-    return bool(found and found[0])
+        torn = counted(rows.file, look, findings)
+    return torn is not None and torn[0] > 0
 
 
 def _seen(rows: FileRows, findings: Checked) -> list[int] | None:
