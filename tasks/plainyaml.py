@@ -38,9 +38,9 @@ class _Float(_Written, float):
 class _Plain(yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
     """No tags beyond plain data, no merging (it multiplies), no key twice (the first would be lost)."""
 
-    yaml_constructors = {
-        tag: build for tag, build in yaml.SafeLoader.yaml_constructors.items() if tag in _PLAIN
-    } | {None: lambda _, node: _no_tag(node)}
+    yaml_constructors = {tag: build for tag, build in yaml.SafeLoader.yaml_constructors.items() if tag in _PLAIN} | {
+        None: lambda _, node: _no_tag(node)
+    }
     yaml_implicit_resolvers = {  # noqa: RUF012
         first: [(tag, pattern) for tag, pattern in rules if tag not in _TEXT]
         for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()

@@ -313,3 +313,10 @@ def test_a_user_of_two_choices_is_told_before_anything_starts(tmp_path: Path, pl
         assert (done.code == 2) is refused, done.err
         told = "items.parquet, column taste: a user states two different profiles, and only one can be kept"
         assert (told in " ".join(done.err.split())) is refused
+    one = {"holds": "one", "itemsets": {"minimum_support": 0.1, "length": 1}, "users": None, "levels": None}
+    for held, refused in ((["milk", "beer"], True), (["milk", None], False), (["milk", "milk"], False)):
+        rows = pl.DataFrame({"user": ["user-1"] * 2, "item": held})
+        done = pldp("check", baskets.world(tmp_path, 2, rows, **one))
+        assert (done.code == 2) is refused, done.err
+        told = "rows.parquet, column item: a user has two different values, and only one can be kept. Give every user"
+        assert (told in " ".join(done.err.split())) is refused
