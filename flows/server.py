@@ -93,6 +93,8 @@ def run_server(home: Path) -> OwnServer | None:
     if _own is None or _own.has_ended:
         settle(home)
         _own = OwnServer(home.absolute() / "prefect")
+        # Nobody reads the logs of a server that ends with its run, and what comes too late would be told as an error.
+        os.environ.setdefault("PREFECT_LOGGING_TO_API_ENABLED", "false")
         atexit.register(_own.stop)
     _use(_own)
     return _own

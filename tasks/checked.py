@@ -12,6 +12,10 @@ import duckdb
 from pldp.errors import Outcome, Place, Problem, SourceError
 from pldp.tasks.sources.source import Source
 
+COMPARED = 1_000_000
+"""Rows of which users are compared with each other: of more a part of the users, all rows of each, so that memory does
+not grow. The ingest, which comes before anything is spent, looks at all."""
+
 
 @dataclass
 class Checked:
@@ -82,13 +86,26 @@ def account(file: Source, records: int, rows: int, users: int, most: Fraction, f
             f"{left:,} of {records:,} rows would be left out ({records - rows:,} of too few or too many cells, "
             f"{nameless:,} without a user id), more than the share source.max_left_out allows ({float(most):g})",
             file=file.name,
+            remedy="Mend them, or state a larger share.",
         )
     findings.remarks.append(f"{file.name}: {records:,} rows, {left:,} left out.")
 
 
-def remark_unstated(columns: Sequence[str], cells: Sequence[int], default: str, findings: Checked) -> None:
-    """Tell how many choices are empty or not declared, two counts a column."""
+def tell_unstated(
+    file: Source, columns: Sequence[str], cells: Sequence[int], users: int, default: str, findings: Checked
+) -> None:
+    """Tell how many choices are empty or not declared, two counts a column. Where people choose and no choice of theirs
+    is declared, the spec or the file is wrong, and everybody would be protected as they did not ask."""
     for column, empty, unknown in zip(columns, cells[::2], cells[1::2], strict=False):
+        if unknown and empty + unknown == users:
+            findings.refuse(
+                f"{unknown:,} {'cell holds' if unknown == 1 else 'cells hold'} a choice, and none one that the spec "
+                f"declares, so everybody would count as {default}",
+                file=file.name,
+                column=column,
+                remedy="Declare what people chose, or correct the column; if the default is meant, empty the cells.",
+            )
+            continue
         for n, state in ((empty, "hold nothing"), (unknown, "hold what the spec does not declare")):
             if n:
                 findings.remarks.append(f"column {column}: {n:,} cells {state}, and count as {default}.")

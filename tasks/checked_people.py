@@ -11,15 +11,12 @@ from duckdb import Expression
 from duckdb import FunctionExpression as Function
 
 from pldp.questions.cells import NO_MISSING, NO_OTHER, Bins, Codes, Declared
-from pldp.tasks.checked import Checked, account, columns_there, counted, records_of, remark_unstated
+from pldp.tasks.checked import COMPARED, Checked, account, columns_there, counted, records_of, tell_unstated
 from pldp.tasks.people import People
 from pldp.tasks.positions import EMPTY, UNDECLARED, column, unstated
 from pldp.tasks.query import connect_memory, over, statement
 from pldp.tasks.sources.source import USER
 
-_COMPARED = 1_000_000
-"""Users looked at for one who stands in two rows: of more a part, all rows of each, so that memory does not grow. The
-ingest, which comes before anything is spent, looks at all."""
 _SLICE, _WHOLE = "hashed", "whole"
 
 
@@ -36,7 +33,7 @@ def check_people(people: People, findings: Checked) -> None:
     records = records_of(people.file, [people.user, *(people.read[i].column for i in (*cells, *choices))], findings)
     if records is None:
         return
-    slices = -(-records // _COMPARED) or 1
+    slices = -(-records // COMPARED) or 1
     faults = [(people.placed(i, faults=True), why) for i in cells for why in (NO_MISSING, NO_OTHER)]
     reasons = [(unstated(column(f"cell_{i}"), column(f"raw_{i}")), why) for i in choices for why in (EMPTY, UNDECLARED)]
     # Without a declared missing value a cell that holds no number is a fault already.
@@ -61,7 +58,8 @@ def check_people(people: People, findings: Checked) -> None:
     for at, i in enumerate(cells):
         _tell(people, i, counts[2 * at : 2 * at + 2], firsts[2 * at : 2 * at + 2], findings)
     of_choices, of_numbers = counts[len(faults) :][: len(reasons)], counts[len(faults) + len(reasons) :]
-    remark_unstated([people.read[i].column for i in choices], of_choices, people.unstated, findings)
+    chosen = [people.read[i].column for i in choices]
+    tell_unstated(people.file, chosen, of_choices, users, people.unstated, findings)
     for i, n_numbers, n_texts in zip(numbers, of_numbers[::2], of_numbers[1::2], strict=True):
         _tell_texts(people, i, n_numbers, n_texts, findings)
 

@@ -65,11 +65,12 @@ def wrapped(text: str, room: float, lines: int = 2) -> list[str]:
         fits = _fitting(rest, room)
         space = rest.rfind(" ", 1, fits + 1)
         hyphen = rest.rfind("-", 1, fits) + 1
-        if space <= 0 < hyphen and len(done) + 1 < lines:
-            done.append(rest[:hyphen])
-            rest = rest[hyphen:]
+        if space <= 0 and len(done) + 1 < lines:  # inside a word, as Japanese always is: the end may tell names apart
+            cut = hyphen or max(1, fits)
+            done.append(rest[:cut])
+            rest = rest[cut:].lstrip()
             continue
-        if len(done) + 1 == lines or space <= 0:
+        if len(done) + 1 == lines:
             return [*done, rest[: max(1, _fitting(rest, room - width("…")))].rstrip() + "…"]
         done.append(rest[:space])
         rest = rest[space + 1 :]

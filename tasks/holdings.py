@@ -149,7 +149,7 @@ class Holdings(HoldingsTable):
         """What the bucket's people chose and hold, and which rule that breaks."""
         chosen = self._chosen(bucket)
         if chosen is None:
-            return {}, Seen(frozenset({self._torn}))
+            return {}, Seen(frozenset({self.torn}))
         try:
             return arrays({self.choice_field: chosen, **self.hold(self._held(bucket))}), Seen()
         except HeldError as error:
@@ -157,7 +157,8 @@ class Holdings(HoldingsTable):
         return {}, Seen(frozenset({problem}))
 
     @property
-    def _torn(self) -> Problem:
+    def torn(self) -> Problem:
+        """What is said of somebody who states two choices."""
         return Problem.at(
             f"a user states two different {self.choice}s, and only one can be kept; a row without a declared one "
             "states the default",

@@ -38,8 +38,8 @@ class _Float(_Written, float):
 class _Plain(yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
     """No tags beyond plain data, no merging (it multiplies), no key twice (the first would be lost)."""
 
-    yaml_constructors = {  # noqa: RUF012  (the library's own way to state them)
-        tag: build for tag, build in yaml.SafeLoader.yaml_constructors.items() if tag is None or tag in _PLAIN
+    yaml_constructors = {tag: build for tag, build in yaml.SafeLoader.yaml_constructors.items() if tag in _PLAIN} | {
+        None: lambda _, node: _no_tag(node)
     }
     yaml_implicit_resolvers = {  # noqa: RUF012
         first: [(tag, pattern) for tag, pattern in rules if tag not in _TEXT]
@@ -109,6 +109,10 @@ class _QuickLoader(_Plain, _Quick):  # type: ignore[misc]  # what it is depends 
 
 def _refusal(problem: str, node: Any) -> yaml.constructor.ConstructorError:
     return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
+def _no_tag(node: Any) -> Any:
+    raise _refusal("tags (with `!`) are not read: write plain text, numbers, lists and mappings", node)
 
 
 @lru_cache(maxsize=2)

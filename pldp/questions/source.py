@@ -103,6 +103,8 @@ class HoldingsTable:
     """The vault's column of choices."""
     choice: str
     """What a choice is called: a profile, a level."""
+    one: str | None = None
+    """The rule that a person of two different items breaks; None where people hold many."""
     stated: str | None = None
     """The column of choices in the source, if they stand there."""
     count: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import core_schema
 
 from pldp.channels.exact import parse_ratio
-from pldp.errors import BrokenRule
+from pldp.errors import BrokenRule, quoted
 
 Ratio = Annotated[Fraction, BeforeValidator(parse_ratio), PlainSerializer(str)]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
@@ -80,6 +80,15 @@ def check_complete(field: str, what: str, one: str, named: Collection[str], decl
         raise BrokenRule(f"names {one}s that {one}s does not have: {', '.join(unknown[:5])}", field=field)
     if missing:
         raise BrokenRule(f"must give {what} to every {one}; there is none for {', '.join(missing[:5])}", field=field)
+
+
+def check_different(field: str, values: Iterable[object]) -> None:
+    """BrokenRule where one of the field's values stands twice, and which."""
+    seen: set[object] = set()
+    for value in values:
+        if value in seen:
+            raise BrokenRule("must differ from each other", field=field, value=f"{quoted(value)} more than once")
+        seen.add(value)
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,7 @@ def test_the_page(home: tuple[Path, str]) -> None:
     assert "http://" not in page.replace("http://www.w3.org", "")
     index = (root / "pages" / "index.html").read_text()
     assert "One occurrence of an item of a user in the one release of films has spent up to ε = 2.5" in index
+    assert "<td>2.5 of one occurrence</td>" in index, "beside what users spend it would be one of theirs"
 
 
 def test_a_provider_gets_its_reports_and_nothing_else(home: tuple[Path, str], pldp: Pldp, tmp_path: Path) -> None:

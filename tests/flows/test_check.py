@@ -151,11 +151,12 @@ def test_items_and_aggregates(tmp_path: Path, pldp: Pldp) -> None:
     said = " ".join(pldp("check", spec).err.split())
     assert "column item: 1 cell: the item is not declared" in said
     assert "1 of 2 rows would be left out (0 of too few or too many cells, 1 without a user id)" in said
+    assert "Mend them, or state a larger share." in said
     rows = pl.DataFrame({"user": ["user-1"] * 2, "item": ["film-1", MARK], "n": ["1", "-3"]})
     source = {"path": "items.parquet", "count": "n"}
     said = " ".join(pldp("check", items.world(tmp_path / "b", 50, rows, source=source)).err.split())
     assert "column item: 1 cell: the item is not in the catalogue" in said
-    assert "column n: 1 cells are no whole number" in said
+    assert "column n: 1 cell is no whole number" in said
     assert MARK not in said
     for good in (baskets.world(tmp_path / "c", 50), items.world(tmp_path / "d", 50)):
         done = pldp("check", good)
@@ -275,3 +276,47 @@ def test_a_column_without_a_single_number_is_refused_and_some_texts_are_told(
     assert "column income: 2 cells hold no number but other text, and count as missing." in " ".join(done.out.split())
     source.write_text("id,income,level\n1,,low\n2,nan,low\n")
     assert pldp("check", spec).code == 0
+
+
+def test_levels_of_which_none_is_declared_are_refused_and_some_are_told(tmp_path: Path, pldp: Pldp) -> None:
+    """A mistyped column or level: all would be protected alike, by the level of those who state none."""
+    source = {"path": "people.csv", "user_id": "id"}
+    spec, answers = people.write_spec(tmp_path, source=source), tmp_path / "people.csv"
+    answers.write_text(f"id,job,sex,level\n1,farmer,male,{MARK}\n2,nurse,male,Low\n3,nurse,male,\n")
+    for command in (("check", spec), ("release", spec, "--home", tmp_path / "home")):
+        done = pldp(*command)
+        said = " ".join(done.err.split())
+        assert done.code == 2, said
+        assert "people.csv, column level: 2 cells hold a choice, and none one that the spec declares" in said
+        assert "so everybody would count as high" in said
+        assert said.endswith("Nothing was run.")
+        assert MARK not in done.out + done.err
+    for line, told in (("4,nurse,male,low\n", 2), ("4,nurse,male,\n", 0)):
+        answers.write_text("id,job,sex,level\n" + (f"1,nurse,male,{MARK}\n2,nurse,male,Low\n" if told else "") + line)
+        done = pldp("check", spec)
+        assert done.code == 0, done.err
+        assert (f"{told} cells hold what the spec does not declare, and count as high." in done.out) == bool(told)
+    rows = pl.DataFrame({"user": ["user-1", "user-2"], "item": ["film-1"] * 2, "taste": [MARK, None]})
+    world = items.world(tmp_path / "b", 2, rows, source={"path": "items.parquet", "profile": "taste"}, users=None)
+    said = " ".join(pldp("check", world).err.split())
+    assert "column taste: 1 cell holds a choice, and none one that the spec declares" in said
+    assert MARK not in said
+
+
+def test_a_user_of_two_choices_is_told_before_anything_starts(tmp_path: Path, pldp: Pldp) -> None:
+    """An empty cell chooses too: it states the default."""
+    for stated, refused in ((["even", "odd"], True), (["even", None], True), (["even", "even"], False)):
+        rows = pl.DataFrame({"user": ["user-1"] * 2, "item": ["film-1", "film-2"], "taste": stated})
+        profiles = {"profiles": {"even": 1, "odd": 1, "shy": "1/2"}, "default": "shy", "users": None, "expected": None}
+        spec = items.world(tmp_path, 2, rows, source={"path": "items.parquet", "profile": "taste"}, **profiles)
+        done = pldp("check", spec)
+        assert (done.code == 2) is refused, done.err
+        told = "items.parquet, column taste: a user states two different profiles, and only one can be kept"
+        assert (told in " ".join(done.err.split())) is refused
+    one = {"holds": "one", "itemsets": {"minimum_support": 0.1, "length": 1}, "users": None, "levels": None}
+    for held, refused in ((["milk", "beer"], True), (["milk", None], False), (["milk", "milk"], False)):
+        rows = pl.DataFrame({"user": ["user-1"] * 2, "item": held})
+        done = pldp("check", baskets.world(tmp_path, 2, rows, **one))
+        assert (done.code == 2) is refused, done.err
+        told = "rows.parquet, column item: a user has two different values, and only one can be kept. Give every user"
+        assert (told in " ".join(done.err.split())) is refused

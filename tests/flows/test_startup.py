@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
+import polars as pl
 import psutil
 import pytest
 from rich.console import Console
@@ -15,6 +16,7 @@ from rich.console import Console
 from pldp.errors import HomeError
 from pldp.flows import orchestration, server
 from pldp.flows.progress import listening, reported, shown
+from tests import baskets
 from tests.flows.conftest import PATIENCE, Finished
 from tests.people import world
 
@@ -135,6 +137,16 @@ def test_a_bad_spec_ends_the_server_of_a_used_home(tmp_path: Path) -> None:
     assert (home / "prefect" / "run.log").stat().st_mode & 0o077 == 0
     assert working_in(home / "prefect") == []
     assert sorted(path.name for path in home.iterdir()) == ["prefect"]
+
+
+def test_a_run_that_fails_ends_with_our_own_words(tmp_path: Path) -> None:
+    """Prefect sends what failed to the server, which has ended by then, and tells the operator of that."""
+    rows = pl.DataFrame({"user": ["user-1", "user-2"], "item": ["milk", None]})
+    sections = {"holds": "one", "itemsets": {"minimum_support": 0.1, "length": 1}, "users": None, "levels": None}
+    done = release(baskets.world(tmp_path, 2, rows, **sections), tmp_path / "home")
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert said.endswith("a user has no value. Give every user one, or declare `missing`. Nothing was perturbed."), said
 
 
 def test_a_bad_spec_makes_no_home(tmp_path: Path) -> None:

@@ -162,6 +162,8 @@ def test_names_break_where_a_reader_would() -> None:
     assert wrapped("frontpage + news + business", 100) == ["frontpage + news +", "business"]
     assert wrapped("Outlying-US(Guam-USVI-etc)", 120) == ["Outlying-US(Guam-", "USVI-etc)"]
     assert wrapped("x" * 200, 100, 1)[0].endswith("…")
+    assert wrapped("x" * 20 + " + milk", 100) == ["x" * 18, "xx + milk"], "sets of one long item differ by the other"
+    assert wrapped("寿司" * 6, 100) == ["寿司" * 4 + "寿", "司" + "寿司"]
     assert wrapped("short", 100) == ["short"]
 
 

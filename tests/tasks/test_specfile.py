@@ -62,7 +62,10 @@ def test_another_source_is_another_identity(tmp_path: Path) -> None:
         ({"attributes": []}, "attributes: "),
         ({"attributes": [{"name": "job", "valeus": ["a"]}]}, "attributes[0].valeus is not a key of the spec; did you"),
         ({"attributes": [{"name": "j", "values": [True]}]}, "attributes[0].values[0] must be text: put it in quotes"),
-        ({"attributes": [{"name": "j", "values": ["a", "a"]}]}, "attributes[0].values must differ from each other"),
+        (
+            {"attributes": [{"name": "j", "values": ["a", "a"]}]},
+            "values must differ from each other (got 'a' more than once)",
+        ),
         (
             {"attributes": [{"name": "c", "kind": "crosstab", "of": ["a", "b"], "assumd": 1}]},
             "attributes[0].assumd is not a key of the spec; did you mean 'assumed'?",

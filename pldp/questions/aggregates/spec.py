@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from pldp.errors import BrokenRule, quoted
 from pldp.spec.columns import check_roles
-from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole, check_complete, each_or_all
+from pldp.spec.fields import Model, Name, Ratio, Text, Value, Whole, check_complete, check_different, each_or_all
 from pldp.spec.gates import Gates
 from pldp.spec.intervals import Intervals
 from pldp.spec.levels import ExpectedUsers, Spend, is_whole
@@ -167,8 +167,7 @@ class AggregatesSpec(Model):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         declared = set(self.attributes)
-        if len(declared) != len(self.attributes):
-            raise BrokenRule("must differ from each other", field="attributes")
+        check_different("attributes", self.attributes)
         check_labels(self.labels, self.attributes)
         if PROFILE in declared:
             raise ValueError(f"attributes: {PROFILE!r} is the name of another column of the reports; give it another")
@@ -198,7 +197,7 @@ class AggregatesSpec(Model):
                     f"names profiles that are not declared: {', '.join(unknown)}", field="expected.profiles"
                 )
             if not is_whole(shares.values()):
-                raise BrokenRule("must sum to 1", field="expected.profiles")
+                raise BrokenRule("must sum to 1", field="expected.profiles", value=f"{float(sum(shares.values())):g}")
         if self.intervals.target != "users":
             raise BrokenRule("must be users: totals are those of the users of the release", field="intervals.target")
         rows = self.source

@@ -52,7 +52,7 @@ def results(page: Published) -> tuple[Section, ...]:
             (
                 f"Every number is an estimate from perturbed reports. The thin lines are {100 * page.confidence:g} % "
                 "intervals. A value is called reliable when its estimate exceeds three standard errors; a bar that is "
-                "dashed and marked ◦ is not: its share may well be zero.",
+                "dashed and marked ◦ is not: much of it may be noise.",
             )
         )
     ]

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from pldp.channels.registry import PROTOCOLS
 from pldp.errors import BrokenRule, quoted
 from pldp.questions.numbers.spec import MAX_BINS, Finite, Probabilities, check_bounds, check_probabilities
-from pldp.spec.fields import Model, Name, OneOf, Ratio, Text, Value, Whole
+from pldp.spec.fields import Model, Name, OneOf, Ratio, Text, Value, Whole, check_different
 from pldp.spec.levels import is_whole
 from pldp.spec.wording import Label, Labels, check_labels
 
@@ -42,8 +42,7 @@ class Category(Model):
 
     @model_validator(mode="after")
     def _declared(self) -> Self:
-        if len(set(self.values)) != len(self.values):
-            raise BrokenRule("must differ from each other", field="values")
+        check_different("values", self.values)
         for role, value in (("missing", self.missing), ("other", self.other)):
             if value is not None and value not in self.values:
                 raise BrokenRule("must be one of values", field=role, value=quoted(value))

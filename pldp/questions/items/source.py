@@ -15,6 +15,7 @@ from pldp.questions.source import Held, HeldError, HoldingsTable
 _UNDECLARED = (
     "the item is not declared. Add it there, or let such items count for nothing with `unknown: ignore` under source"
 )
+_TWO = "a user has two different values, and only one can be kept. Give every user one"
 _NO_VALUE = "the value is not declared. Declare it, or declare `other`"
 
 
@@ -32,6 +33,7 @@ def items_table(spec: ItemsSpec, plan: Items) -> HoldingsTable:
         choices=Choice(plan.level_names, plan.level_names.index(plan.default)),
         choice_field=plan.choice_field,
         choice="level",
+        one=_TWO if one else None,
         stated=spec.source.level,
         users=users,
         users_id=None if users is None else users.user,
@@ -48,7 +50,7 @@ def hold(held: Held, *, size: int, field: str, one: bool, missing: int | None) -
     sizes = np.bincount(users, minlength=held.n_users)
     if one:
         if sizes.max(initial=0) > 1:
-            raise HeldError("a user has two different values, and only one can be kept. Give every user one", item=True)
+            raise HeldError(_TWO, item=True)
         if missing is None and sizes.min(initial=1) < 1:
             raise HeldError("a user has no value. Give every user one, or declare `missing`", item=True)
         every = np.full(held.n_users, -1 if missing is None else missing, dtype=np.int64)

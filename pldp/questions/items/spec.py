@@ -11,7 +11,7 @@ from pldp.errors import BrokenRule, quoted
 from pldp.questions.items.sections import Choices, Itemsets, RowBudget, Sampling
 from pldp.questions.items.sensitivity import Scores, Sensitivity
 from pldp.spec.columns import check_roles
-from pldp.spec.fields import Model, Name, Text, Value, check_complete, each_or_all
+from pldp.spec.fields import Model, Name, Text, Value, check_complete, check_different, each_or_all
 from pldp.spec.gates import Gates
 from pldp.spec.intervals import Intervals
 from pldp.spec.levels import Expected, WeightCap, check_shares
@@ -199,8 +199,7 @@ class ItemsSpec(Model):
     def check_items(self, items: tuple[str, ...]) -> None:
         """What must hold of the declared items; ValueError otherwise."""
         declared = set(items)
-        if len(declared) != len(items):
-            raise BrokenRule("must differ from each other", field="items")
+        check_different("items", items)
         check_labels(self.labels, items)
         if self.holds == "one" and not 2 <= len(items) <= MAX_ONE:
             raise BrokenRule(f"must be 2 to {MAX_ONE:,} with holds: one", field="items", value=f"{len(items):,}")

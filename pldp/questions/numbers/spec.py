@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from pldp.channels.numeric.domain import Bounds
 from pldp.errors import BrokenRule
-from pldp.spec.fields import Model, Name, Ratio, Text, Whole
+from pldp.spec.fields import Model, Name, Ratio, Text, Whole, check_different
 from pldp.spec.wording import Label
 
 MAX_BINS = 256
@@ -44,8 +44,7 @@ def check_bounds(bounds: tuple[float, float]) -> None:
 
 def check_probabilities(quantiles: tuple[float, ...]) -> None:
     """BrokenRule where a quantile is asked for twice."""
-    if len(set(quantiles)) != len(quantiles):
-        raise BrokenRule("must differ from each other", field="quantiles")
+    check_different("quantiles", quantiles)
 
 
 class Moments(Model):

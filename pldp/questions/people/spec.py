@@ -183,8 +183,8 @@ class Spec(Model):
                     f"must give a share to every published attribute and to no other; {quoted(wrong)} {state}",
                     field="budget.allocation",
                 )
-            if not is_whole(self.budget.allocation.values()):
-                raise BrokenRule("must sum to 1", field="budget.allocation")
+            if not is_whole(shares := self.budget.allocation.values()):
+                raise BrokenRule("must sum to 1", field="budget.allocation", value=f"{float(sum(shares)):g}")
         ruled = categories | {number.name for number in self.number_attributes}
         if isinstance(self.levels.column, dict) and set(self.levels.column) != ruled:
             raise BrokenRule(

@@ -181,7 +181,7 @@ BAD_ONES: list[tuple[dict[str, Any], str, str]] = [
     ({"budget": {"total": 1, "totl": 2}}, "budget.totl", "not permitted"),
     ({"budget": {"total": 1, "allocation": "best"}}, "budget.allocation", "'optimal' or 'equal'"),
     ({"budget": {"total": 1, "allocation": {"sex": 1}}}, "", "attribute and to no other; 'both' has none"),
-    ({"budget": {"total": 1, "allocation": {"sex": 0.5, "job": 0.5, "both": 0.5}}}, "", "allocation must sum to 1"),
+    ({"budget": {"total": 1, "allocation": {"sex": 0.5, "job": 0.5, "both": 0.5}}}, "", "must sum to 1 (got 1.5)"),
     ({"budget": {"total": 1, "allocation": {"sex": 0, "job": 0.5, "both": 0.5}}}, "budget.allocation", "than 0"),
     (_levels(choices={"high": 0, "low": 1}), "levels.choices.high", "greater than 0"),
     (_levels(choices={"high": -0.5, "low": 1}), "levels.choices.high", "greater than 0"),

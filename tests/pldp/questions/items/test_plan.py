@@ -177,7 +177,7 @@ BAD = [
     ({"itemsets": {"minimum_support": 0}}, "greater than 0"),
     ({"itemsets": {"minimum_support": 1.2}}, "less than or equal to 1"),
     ({"itemsets": {"minimum_support": 0.1, "length": 13}}, "less than or equal to 12"),
-    ({"items": ["a", "a"]}, "items must differ from each other"),
+    ({"items": ["a", "a"]}, "items must differ from each other (got 'a' more than once)"),
     ({"protocol": "aprr"}, "protocol: aprr needs sensitivity"),
     (
         {"sensitivity": {**SENSITIVE, "split": "proportional"}, "protocol": "aprr"},
