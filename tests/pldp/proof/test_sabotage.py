@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,20 @@ import pytest
 
 import pldp.estimate.combine as histogram_combine
 from pldp.channels.protocol import PureProtocol
+from pldp.channels.randomness import Keystream
 from pldp.proof.laws import ROUNDING
+from pldp.proof.trial import MOST_CELLS
 from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.histograms.question import Histograms
 from pldp.questions.items.question import Items
 from pldp.questions.madeup import MadeUp
 from pldp.questions.numbers.question import Numbers
-from pldp.questions.proof import EXACT
+from pldp.questions.proof import EXACT, rehearsal
 from pldp.questions.question import Question
 from tests.pldp.proof.test_proof import FEW, WORLDS
 from tests.pldp.questions.histograms.people import question as histogram_question
+from tests.pldp.questions.memory import passes
+from tests.pldp.questions.numbers import test_question as numbers
 
 SLIGHT = 1.0001
 PROVERS = {"prove.py", "rehearse.py", "rehearse_sampled.py"}
@@ -184,3 +189,45 @@ def test_made_up_people_stay_in_the_proof() -> None:
     assert len(users) >= 6
     assert {user for user in users if Path(user).name not in PROVERS} == set()
     assert not issubclass(MadeUp, Mapping), "draw and tally of a release take columns"
+
+
+@pytest.mark.parametrize("mechanisms", [("pm", "pm", "pm"), ("pm", "hm", "duchi")])
+def test_a_number_that_is_drawn_as_another(
+    mechanisms: tuple[str, ...], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or whose reports are counted as another's: made-up numbers stand on different sides."""
+    attributes = [
+        {"name": name, "kind": "number", "bounds": [0, 1], "mechanism": mechanism}
+        for name, mechanism in zip("abc", mechanisms, strict=True)
+    ]
+    plan, right = numbers.question(total=12, attributes=attributes), Numbers.draw
+
+    def mixed(self: Any, sheet: Any, rows: Any, *rest: Any) -> Any:
+        return right(self, sheet, {**rows, "number_0": rows["number_2"], "number_2": rows["number_0"]}, *rest)
+
+    assert _passes(plan, seed)
+    monkeypatch.setattr(Numbers, "draw", mixed)
+    assert not _passes(plan, seed)
+
+
+@pytest.mark.parametrize("name", ["bits", "bits at a small ε", "sampling", "sampling at a large ε", "one value"])
+@pytest.mark.parametrize("places", [[5, 4, 3, 2, 1, 0], [1, 2, 3, 4, 5, 0]])
+def test_items_that_are_counted_as_others(
+    name: str, places: list[int], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the other direction, or each as the next: nobody who holds all items or none shows that."""
+    question, right = WORLDS[name]().question, Items.tally
+    assert len(question.items) == len(places)  # type: ignore[attr-defined]
+
+    def tally(self: Any, sheet: Any, reports: Any) -> Any:
+        counted = right(self, sheet, reports)
+        beyond = range(len(places), len(counted.counts))  # dummies
+        return replace(counted, counts=np.asarray(counted.counts)[[*places, *beyond]])
+
+    assert _passes(question, seed)
+    monkeypatch.setattr(Items, "tally", tally)
+    assert not _passes(question, seed)
+
+
+def _passes(question: Question, seed: int) -> bool:
+    return passes(rehearsal(list(question.rehearsed(Keystream.seeded(seed, "mixed"), MOST_CELLS))))
