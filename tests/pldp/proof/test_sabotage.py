@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -231,3 +231,38 @@ def test_items_that_are_counted_as_others(
 
 def _passes(question: Question, seed: int) -> bool:
     return passes(rehearsal(list(question.rehearsed(Keystream.seeded(seed, "mixed"), MOST_CELLS))))
+
+
+BINNED = {"name": "pay", "kind": "binned", "bounds": [0, 100], "bins": 8, "quantiles": [0.25, 0.5, 0.9]}
+TABLES: dict[str, Callable[[], Question]] = {
+    "level_estimates.frequency": lambda: WORLDS["krr"]().question,
+    "level_estimates.level": lambda: WORLDS["krr"]().question,
+    "level_estimates.n_reports": lambda: WORLDS["krr"]().question,
+    "histograms.count": lambda: WORLDS["krr"]().question,
+    "histograms.standard_error": lambda: WORLDS["krr"]().question,
+    "level_shares.share": lambda: WORLDS["hidden"]().question,
+    "bins.frequency": lambda: histogram_question(attributes=[BINNED]),
+    "quantiles.probability": lambda: histogram_question(attributes=[BINNED]),
+    "rules.support": lambda: WORLDS["bits"]().question,
+    "itemsets.length": lambda: WORLDS["bits"]().question,
+    "aggregates.share": lambda: WORLDS["aggregates"]().question,
+    "aggregates.share_error": lambda: WORLDS["aggregates"]().question,
+}
+
+
+@pytest.mark.parametrize("place", TABLES)
+def test_a_column_in_another_order(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first cell and the first that differs from it, exchanged: every number is one of its table's."""
+    question, (table, column) = TABLES[place](), place.split(".")
+    right = type(question).tables
+
+    def tables(self: Any, result: Any) -> Any:
+        made = right(self, result)
+        cells = list(made[table][column])
+        other = next(at for at, cell in enumerate(cells) if cell != cells[0])
+        cells[0], cells[other] = cells[other], cells[0]
+        return {**made, table: {**made[table], column: cells}}
+
+    assert _off(question) <= EXACT
+    monkeypatch.setattr(type(question), "tables", tables)
+    assert _off(question) > EXACT
