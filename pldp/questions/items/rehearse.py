@@ -32,6 +32,8 @@ _AT_A_TIME = 1 << 20
 """Items of all people that are made up at a time."""
 _BIT, _HELD_BIT = 16, 144
 """What a bit takes, and one whose item is held, in cells of a histogram."""
+_DRAWS = 1 << 11
+"""Items in all rows that differ: each is drawn by itself, which takes a time however few people there are."""
 _VALUE = 16
 """Of a single value, told and counted."""
 
@@ -46,7 +48,7 @@ def rehearse(plan: Items, stream: Keystream, cells: int) -> Iterator[Trial]:
         at, name = plan.levels[level], f"items at {plan.levels[level].level}"
         count = partial(_count, plan, sheet, stream, None)
         if isinstance(at.channel, Bits):
-            yield _bits(name, at.channel, count, share)
+            yield _bits(name, at.channel, count, share, stream)
         elif isinstance(at.channel, OneValue):
             yield _values(name, at.channel, count, share)
         else:
@@ -82,13 +84,13 @@ def _count(plan: Items, sheet: Sheet, stream: Keystream, adapted: bytes | None, 
     return total
 
 
-def _bits(name: str, channel: Bits, count: Counted, cells: int) -> Trial:
-    """How many bits are kept tells the row's ε, each bit its own part. Of any two items somebody holds one alone, so
-    that one which is told or counted as another shows; the others hold nothing."""
+def _bits(name: str, channel: Bits, count: Counted, cells: int, stream: Keystream) -> Trial:
+    """How many bits are kept tells the row's ε, each bit its own part. Half of the items are held by some, the others
+    by as many, so that one which is told or counted as another shows; the rest of the people hold nothing."""
     zero, one = (np.array([each / SCALE for each in keep]) for keep in (channel.keep_zero, channel.keep_one))
     zeros, ones = (_log_odds(keep) for keep in (channel.keep_zero, channel.keep_one))
     epsilon, alike, d = _row_epsilon(channel), _alike(channel), zero.size
-    holds = _halves(d)
+    holds = _halves(d, stream)
     much, nothing = divided(_bits_needed(channel), cells, _HELD_BIT * d, _BIT * d)
     # Half of these hold an item, as many as would if all items were held by the same.
     each = -(-2 * much // (len(holds) - 1))
@@ -114,10 +116,12 @@ def _bits(name: str, channel: Bits, count: Counted, cells: int) -> Trial:
     return Trial.of(name, epsilon, n, sums, [known] if alike else [])
 
 
-def _halves(items: int) -> NDArray[np.bool_]:
+def _halves(items: int, stream: Keystream) -> NDArray[np.bool_]:
     """Who holds what, (row, item): those whose number has a digit, those whose number lacks it, digit by digit; at the
-    end nothing."""
-    digits = [np.arange(items) >> place & 1 == 1 for place in range(max((items - 1).bit_length(), 1))]
+    end nothing. Numbers are dealt out anew every time, and of many items not all digits are looked at."""
+    numbers = np.argsort(stream.words(items), kind="stable")
+    places = range(min(max((items - 1).bit_length(), 1), max(_DRAWS // items, 1)))
+    digits = [numbers >> place & 1 == 1 for place in places]
     return np.array([*(row for digit in digits for row in (digit, ~digit)), np.zeros(items, dtype=np.bool_)])
 
 
