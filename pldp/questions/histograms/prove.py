@@ -17,10 +17,10 @@ from pldp.proof.laws import ROUNDING, support_law
 from pldp.proof.power import Count, shared
 from pldp.proof.support import BLOCKS, cells_for, compare_support, people_for, support_trial
 from pldp.proof.trial import OFF, Trial, shifted
-from pldp.questions.histograms.prove_tables import Known, published, shares_of_levels
+from pldp.questions.histograms.prove_tables import Cells, Known, published, shares_of_levels
 from pldp.questions.histograms.reports import HistogramTally
 from pldp.questions.madeup import MadeUp, NoReports, counted
-from pldp.questions.question import Rows, Sheet
+from pldp.questions.question import Sheet
 
 if TYPE_CHECKING:
     from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
@@ -57,31 +57,33 @@ def recovered(plan: Histograms) -> Iterator[Compared]:
         alone = plan.model_copy(update={"attributes": attributes, "recipe": recipe})
         tallies = {path: _expected(alone, *place, leaning=leaning) for path, place in alone.places.items()}
         tables = alone.tables(alone.conclude(tallies, {method: alone.combine(method, tallies, NoReports())}))
+        cells = Cells(tables)
         for attribute in attributes:
             truth, slack = _truths(attribute, len(plan.levels), leaning), _slack(plan, attribute)
             weights = _weights(plan, attribute, method, truth) if leaning else np.eye(len(truth), 1)
             whole = (weights * truth).sum(axis=0)
             by_level = truth if leaning else np.repeat(truth[:1], len(plan.levels), axis=0)
-            yield from published(tables, Known(attribute, method, by_level, whole, _sizes(plan), slack))
+            yield from published(cells, Known(attribute, method, by_level, whole, _sizes(plan), slack))
             if leaning and len(attribute.values) > 1:
-                yield _errors(plan, tables["histograms"], attribute, weights, whole, slack)
+                yield _errors(plan, cells, attribute, weights, whole, slack)
         if plan.hidden is not None:
             names = [None] if plan.one_level_for_all else [attribute.name for attribute in attributes]
             slack = ROUNDING / plan.hidden.protocol.gap
-            yield from shares_of_levels(tables["level_shares"], names, plan.levels, _sizes(plan), slack)
+            yield from shares_of_levels(cells, names, plan.levels, _sizes(plan), slack)
 
 
 def _errors(
-    plan: Histograms, rows: Rows, attribute: AttributePlan, weights: Floats, whole: Floats, slack: float
+    plan: Histograms, cells: Cells, attribute: AttributePlan, weights: Floats, whole: Floats, slack: float
 ) -> Compared:
     """The variance of docs/methods.md, section 7, times n; one is added, because without noise there is none."""
     share = np.clip(whole, 1 / MADE_UP, 1 - 1 / MADE_UP)
     sizes, spread = _sizes(plan)[:, None] / MADE_UP, share * (1 - share) * MADE_UP / (MADE_UP - 1)
     noise, apart = weights**2 * _noise(attribute, share) / sizes, (weights - sizes) ** 2 / sizes
     expected = noise.sum(axis=0) + spread * (apart.sum(axis=0) + plan.recipe.population)
-    mine = np.asarray(rows["attribute"]) == attribute.name
+    values = [(attribute.name, value) for value in attribute.values]
     columns = ("unbiased_standard_error", "standard_error")
-    stated = np.stack([np.asarray(rows[column])[mine] ** 2 * MADE_UP for column in columns])
+    there = [cells.at("histograms", column, ("attribute", "value"), values) for column in columns]
+    stated = np.stack(there) ** 2 * MADE_UP
     return Compared.between(f"errors of {attribute.name}", (stated + 1) / (expected + 1), 1.0, 8 * slack)
 
 

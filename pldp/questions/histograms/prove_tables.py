@@ -31,66 +31,67 @@ class Known:
     slack: float
 
 
-def published(tables: Mapping[str, Rows], known: Known) -> Iterator[Compared]:
+class Cells:
+    """Cells of the published tables by the columns of a key; each column is gone through once, however many ask."""
+
+    def __init__(self, tables: Mapping[str, Rows]) -> None:
+        self.tables = tables
+        self._known: dict[tuple[str, ...], dict[tuple[Any, ...], float]] = {}
+
+    def at(self, table: str, column: str, key: tuple[str, ...], asked: Sequence[tuple[Any, ...]]) -> Floats:
+        """What has no row is no number."""
+        place = (table, column, *key)
+        if place not in self._known:
+            rows = self.tables[table]
+            keys = zip(*(rows[name] for name in key), strict=True)
+            self._known[place] = dict(zip(keys, rows[column], strict=True))
+        return np.array([self._known[place].get(each, np.nan) for each in asked], dtype=np.float64)
+
+
+def published(cells: Cells, known: Known) -> Iterator[Compared]:
     """Shares and counts by the value that stands beside them, bins by their ends, quantiles by their probability."""
-    attribute, name, method = known.attribute, known.attribute.name, known.method
-    people = float(known.sizes.sum())
+    attribute, name, key = known.attribute, known.attribute.name, ("attribute", "value")
+    values, what = [(name, value) for value in attribute.values], f"{name} by {known.method}"
     for table, column in SHARES:
-        there = _by(tables[table], column, "value", attribute=name)
-        yield _compared(f"{name} by {method}", there, attribute.values, known.whole, known.slack)
-    counts = {key: count / people for key, count in _by(tables["histograms"], "count", "value", attribute=name).items()}
-    yield _compared(f"counts of {name}", counts, attribute.values, known.whole, known.slack)
-    if "level_estimates" in tables:
-        yield from _levels(tables["level_estimates"], known)
+        yield Compared.between(what, cells.at(table, column, key, values), known.whole, known.slack)
+    counts = cells.at("histograms", "count", key, values) / known.sizes.sum()
+    yield Compared.between(f"counts of {what}", counts, known.whole, known.slack)
+    if "level_estimates" in cells.tables:
+        yield from _levels(cells, known)
     if attribute.edges:
-        bins = _by(tables["bins"], "frequency", "bin_low", "bin_high", attribute=name)
-        ends = zip(attribute.edges[:-1], attribute.edges[1:], strict=True)
-        yield _compared(f"bins of {name} by {method}", bins, ends, known.whole, known.slack)
+        ends = [(name, *ends) for ends in zip(attribute.edges[:-1], attribute.edges[1:], strict=True)]
+        shares = cells.at("bins", "frequency", ("attribute", "bin_low", "bin_high"), ends)
+        yield Compared.between(f"bins of {what}", shares, known.whole, known.slack)
     if attribute.probabilities:
-        yield _quantiles(tables["quantiles"], known)
+        yield _quantiles(cells, known)
 
 
-def _levels(rows: Rows, known: Known) -> Iterator[Compared]:
-    name = known.attribute.name
-    for level, shares, people in zip(known.attribute.levels, known.by_level, known.sizes.tolist(), strict=True):
-        there = _by(rows, "frequency", "value", attribute=name, level=level.level)
-        yield _compared(f"{name} at {level.level}", there, known.attribute.values, shares, known.slack)
-        heard = _by(rows, "n_reports", "value", attribute=name, level=level.level)
-        yield _compared(f"reports of {name} at {level.level}", heard, known.attribute.values, [people] * shares.size, 0)
+def _levels(cells: Cells, known: Known) -> Iterator[Compared]:
+    name, key = known.attribute.name, ("attribute", "level", "value")
+    for at, shares, people in zip(known.attribute.levels, known.by_level, known.sizes.tolist(), strict=True):
+        values = [(name, at.level, value) for value in known.attribute.values]
+        there = cells.at("level_estimates", "frequency", key, values)
+        yield Compared.between(f"{name} at {at.level}", there, shares, known.slack)
+        heard = cells.at("level_estimates", "n_reports", key, values)
+        yield Compared.between(f"reports of {name} at {at.level}", heard, people)
 
 
-def _quantiles(rows: Rows, known: Known) -> Compared:
+def _quantiles(cells: Cells, known: Known) -> Compared:
     """Of people spread evenly in their bins."""
     attribute, whole, edges = known.attribute, known.whole, np.asarray(known.attribute.edges)
-    points = _by(rows, "quantile", "probability", attribute=attribute.name)
-    quantiles = np.array([points.get((p,), np.nan) for p in attribute.probabilities], dtype=np.float64)
+    asked = [(attribute.name, probability) for probability in attribute.probabilities]
+    quantiles = cells.at("quantiles", "quantile", ("attribute", "probability"), asked)
     expected = np.interp(attribute.probabilities, np.append(0.0, np.cumsum(whole)), edges)
     width = float(edges[-1] - edges[0])
     blur = (known.slack + ROUNDING) * whole.size * float((np.diff(edges) / whole).max()) / width
-    return Compared.between(
-        f"quantiles of {attribute.name} by {known.method}", quantiles / width, expected / width, blur
-    )
+    what = f"quantiles of {attribute.name} by {known.method}"
+    return Compared.between(what, quantiles / width, expected / width, blur)
 
 
 def shares_of_levels(
-    rows: Rows, attributes: Sequence[str | None], levels: Any, sizes: Counts, slack: float
+    cells: Cells, attributes: Sequence[str | None], levels: Sequence[str], sizes: Counts, slack: float
 ) -> Iterator[Compared]:
     """How many chose each hidden level, as the reports about it tell."""
     for name in attributes:
-        there = _by(rows, "share", "level", attribute=name)
-        yield _compared(f"levels beside {name}", there, levels, sizes / sizes.sum(), slack)
-
-
-def _by(rows: Rows, column: str, *by: str, **where: Any) -> dict[tuple[Any, ...], float]:
-    """A column by the columns of a key, of the rows that are about this."""
-    keys = zip(*(rows[name] for name in by), strict=True)
-    about = zip(*(rows[name] for name in where), strict=True)
-    wanted = tuple(where.values())
-    every = zip(about, keys, rows[column], strict=True)
-    return {key: value for place, key, value in every if place == wanted}
-
-
-def _compared(what: str, there: dict[tuple[Any, ...], float], keys: Any, expected: Any, slack: float) -> Compared:
-    """What has no row is no number, and no success."""
-    asked = [key if isinstance(key, tuple) else (key,) for key in keys]
-    return Compared.between(what, [there.get(key, np.nan) for key in asked], expected, slack)
+        there = cells.at("level_shares", "share", ("attribute", "level"), [(name, level) for level in levels])
+        yield Compared.between(f"levels beside {name}", there, sizes / sizes.sum(), slack)
