@@ -10,6 +10,7 @@ import numpy as np
 
 from pldp.channels.protocol import Counts, Floats, Values
 from pldp.channels.randomness import Keystream
+from pldp.channels.unary import Unary
 from pldp.estimate.combine import LINEAR_METHODS
 from pldp.estimate.simulate import whole_counts
 from pldp.proof.compared import Compared
@@ -19,6 +20,7 @@ from pldp.proof.support import BLOCKS, cells_for, compare_support, people_for, s
 from pldp.proof.trial import OFF, Trial, shifted
 from pldp.questions.histograms.prove_tables import Cells, Known, published, shares_of_levels
 from pldp.questions.histograms.reports import HistogramTally
+from pldp.questions.histograms.reports import weights as set_bits
 from pldp.questions.madeup import MadeUp, NoReports, counted
 from pldp.questions.question import Sheet
 
@@ -173,12 +175,16 @@ def _public(
 ) -> Trial:
     at = attribute.levels[level]
 
+    bits = np.zeros(at.protocol.domain_size + 1 if isinstance(at.protocol, Unary) else 0, dtype=np.int64)
+
     def count(values: Values) -> Counts:
-        people = MadeUp({sheet.fields[0]: values})
-        support: Counts = counted(plan, sheet, people, stream)[1].support[0]
+        reports, tally = counted(plan, sheet, MadeUp({sheet.fields[0]: values}), stream)
+        bits[:] += set_bits(plan, sheet, reports)
+        support: Counts = tally.support[0]
         return support
 
-    return support_trial(f"{attribute.name} at {at.level}", float(at.budget), at.protocol, count, stream, cells, blocks)
+    channel = f"{attribute.name} at {at.level}"
+    return support_trial(channel, float(at.budget), at.protocol, count, stream, cells, blocks, bits)
 
 
 def _hidden(

@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 
 import pldp.estimate.combine as histogram_combine
+from pldp.channels.bits import coins
+from pldp.channels.exact import SCALE
 from pldp.channels.protocol import PureProtocol
 from pldp.channels.randomness import Keystream
+from pldp.channels.unary import BRR, OUE
 from pldp.proof.laws import ROUNDING
 from pldp.proof.trial import MOST_CELLS
 from pldp.questions.aggregates.question import Aggregates
@@ -23,7 +26,7 @@ from pldp.questions.madeup import MadeUp
 from pldp.questions.numbers.question import Numbers
 from pldp.questions.proof import EXACT, rehearsal
 from pldp.questions.question import Question
-from tests.pldp.proof.test_proof import FEW, WORLDS
+from tests.pldp.proof.test_proof import FEW, MANY, WORLDS
 from tests.pldp.questions.histograms.people import question as histogram_question
 from tests.pldp.questions.memory import passes
 from tests.pldp.questions.numbers import test_question as numbers
@@ -266,3 +269,33 @@ def test_a_column_in_another_order(place: str, monkeypatch: pytest.MonkeyPatch) 
     assert _off(question) <= EXACT
     monkeypatch.setattr(type(question), "tables", tables)
     assert _off(question) > EXACT
+
+
+def _every_flip_alike(self: BRR, values: Any, stream: Keystream) -> Any:
+    """All bits of a report kept, or all flipped: each bit has its chance, and the report tells the value."""
+    flipped = coins(SCALE - self.keep, values.size, stream)[:, None]
+    own = values[:, None] == np.arange(self.domain_size)
+    return np.packbits(own ^ flipped.astype(np.bool_), axis=1, bitorder="little")
+
+
+def test_bits_that_share_a_coin(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = WORLDS["brr"]().question
+    assert _passes(question, seed)
+    monkeypatch.setattr(BRR, "perturb", _every_flip_alike)
+    assert not _passes(question, seed)
+
+
+def test_an_own_bit_that_is_no_fair_coin(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flip of 0.56 in place of a half, which noise dilutes to 0.515: an ε of 0.5 is 12 % larger then. Where values
+    are many, their bits tell ε by few people."""
+    attributes = [{"name": "job", "values": MANY, "mechanism": "oue"}]
+    question = histogram_question(attributes=attributes, budget={"total": 1.5})
+    assert _passes(question, seed)
+
+    def perturb(self: OUE, values: Any, stream: Keystream) -> Any:
+        reports = self._noise(self.flip, values, stream)
+        self._flip_own(reports, values, coins(SCALE * 56 // 100, values.size, stream))
+        return reports
+
+    monkeypatch.setattr(OUE, "perturb", perturb)
+    assert not _passes(question, seed)
