@@ -101,7 +101,10 @@ def sum_interval(
     combined = hidden_sum(joint, tally, protocols, report)
     p, q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("p", "q", "gap"))
     hit, miss = mean_powers(protocols, report, 2)
-    people = level_shares(tally, report).frequency
+    # Of a level that reports cannot tell from one that nobody chose there may be as many as the error: estimated at
+    # nothing or below, it would seem to add no noise.
+    known = level_shares(tally, report)
+    people = np.maximum(known.frequency, known.standard_error)
     holder, other = ((people * (part * hit + (1 - part) * miss)).sum(axis=-1)[..., None] for part in (p, q))
     step = np.sqrt(np.maximum((people * hit).sum(axis=-1)[..., None], 0)) / n
     low, gap = ((people * part).sum(axis=-1)[..., None] for part in (q, d))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln, xlog1py, xlogy
 
 from pldp.channels.krr import KRR
-from pldp.channels.protocol import Counts, PureProtocol, Values
+from pldp.channels.protocol import Counts, Floats, PureProtocol, Values
 from pldp.channels.randomness import Keystream, uniform_below
 from pldp.channels.subset import Subset
 from pldp.channels.unary import Unary
@@ -59,9 +61,18 @@ def people_for(protocol: PureProtocol, epsilon: float, cells: int) -> int:
     if k == 1:
         return people
     if isinstance(protocol, Unary):
-        return min(people, -(-draws_needed(law.q, (below.q, above.q), most * (k - 1)) // (k - 1)))
+        others = -(-draws_needed(law.q, (below.q, above.q), most * (k - 1)) // (k - 1))
+        # OUE's own bit is a fair coin at every ε: that it is not one shows in itself alone.
+        fair = draws_needed(law.p, _own_alone(law.p, max(epsilon, FROM)), most) if below.p == above.p else 0
+        return max(min(people, others), fair)
     moves = shifted([_others(one, k)[0] for one in (below, law, above)])
     return min(people, people_needed(_others(law, k)[1], moves, _largest(protocol), most))
+
+
+def _own_alone(chance: float, epsilon: float) -> tuple[float, float]:
+    """The chances of the own bit that alone would make ε 10 % larger or smaller."""
+    rest = (1 - chance) / chance
+    return 1 / (1 + rest * math.exp(OFF * epsilon)), 1 / (1 + rest * math.exp(-OFF * epsilon))
 
 
 def cells_for(protocol: PureProtocol, epsilon: float) -> int:
@@ -98,8 +109,11 @@ def support_trial(
     stream: Keystream,
     cells: int,
     blocks: int = BLOCKS,
+    sizes: Counts | None = None,
 ) -> Trial:
-    """`count` draws and counts people of these values, whatever else they are, by the code of the release."""
+    """`count` draws and counts people of these values, whatever else they are, by the code of the release. Where bits
+    are independent it adds to `sizes` how many reports support 0 … k values: bits that share a coin do not have their
+    law, though every single one has."""
     k = protocol.domain_size
     people = people_for(protocol, epsilon, cells)
     held = np.arange(k) if k <= blocks else _some(k, blocks, stream)
@@ -136,7 +150,18 @@ def support_trial(
                 0.0,
             )
         )
+    if sizes is not None and sizes.size:
+        people, chance = n + (everybody.size if k > blocks else 0), _sizes_law(law, k)
+        sums.append((sizes, people * chance, people * chance * (1 - chance), 1.0, 0.0, people))
     return Trial.of(channel, epsilon, n, sums, _counts(protocol, n))
+
+
+def _sizes_law(law: SupportLaw, k: int) -> Floats:
+    """How many of k independent bits a report has, the own one among them."""
+    i, rest = np.arange(k), k - 1 - np.arange(k)
+    arrangements = gammaln(k) - gammaln(i + 1) - gammaln(rest + 1)
+    others = np.append(np.exp(arrangements + xlogy(i, law.q) + xlog1py(rest, -law.q)), 0.0)
+    return np.asarray((1 - law.p) * others + law.p * np.roll(others, 1))
 
 
 def _counted(count: Callable[[Values], Counts], people: int, value: int) -> Counts:

@@ -84,8 +84,25 @@ def recovered(plan: Aggregates) -> Iterator[Compared]:
         mine = names == provider.name
         variance = np.vectorize(lambda x: _moments(x)[1])(spends(plan, provider))
         expected = np.sqrt(users @ variance) * grid
-        yield Compared.between(f"totals towards {provider.name}", total[mine], (units * number * grid)[order[mine]])
+        totals = units * number * grid
+        yield Compared.between(f"totals towards {provider.name}", total[mine], totals[order[mine]])
         yield Compared.between(f"errors towards {provider.name}", error[mine] / expected[order[mine]], 1.0)
+        yield Compared.between(f"people towards {provider.name}", np.asarray(rows["n_users"])[mine], users.sum())
+        shares = (
+            np.asarray(rows["share"], dtype=np.float64)[mine],
+            np.asarray(rows["share_error"], dtype=np.float64)[mine],
+        )
+        yield _shares(
+            provider.name, shares, (totals / totals.sum())[order[mine]], (expected / totals.sum())[order[mine]]
+        )
+
+
+def _shares(provider: str, stated: tuple[Floats, Floats], shares: Floats, noise: Floats) -> Compared:
+    """With their errors to first order, `noise` that of the totals over their sum; none where no sum is known."""
+    if np.sqrt((noise**2).sum()) >= 1 / 3:
+        return Compared.between(f"shares towards {provider}", np.isnan(stated), 1.0)
+    errors = np.sqrt((1 - 2 * shares) * noise**2 + shares**2 * (noise**2).sum())
+    return Compared.between(f"shares towards {provider}", stated, (shares, errors))
 
 
 def rehearsed(plan: Aggregates, stream: Keystream, cells: int) -> Iterator[Trial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from pldp.channels.protocol import Counts, Floats, Values
 from pldp.channels.randomness import Keystream
+from pldp.channels.unary import Unary
 from pldp.estimate.combine import LINEAR_METHODS
 from pldp.estimate.simulate import whole_counts
 from pldp.proof.compared import Compared
@@ -17,9 +18,11 @@ from pldp.proof.laws import ROUNDING, support_law
 from pldp.proof.power import Count, shared
 from pldp.proof.support import BLOCKS, cells_for, compare_support, people_for, support_trial
 from pldp.proof.trial import OFF, Trial, shifted
+from pldp.questions.histograms.prove_tables import Cells, Known, published, shares_of_levels
 from pldp.questions.histograms.reports import HistogramTally
+from pldp.questions.histograms.reports import weights as set_bits
 from pldp.questions.madeup import MadeUp, NoReports, counted
-from pldp.questions.question import Rows, Sheet
+from pldp.questions.question import Sheet
 
 if TYPE_CHECKING:
     from pldp.questions.histograms.plan import AttributePlan, HiddenPlan
@@ -56,44 +59,33 @@ def recovered(plan: Histograms) -> Iterator[Compared]:
         alone = plan.model_copy(update={"attributes": attributes, "recipe": recipe})
         tallies = {path: _expected(alone, *place, leaning=leaning) for path, place in alone.places.items()}
         tables = alone.tables(alone.conclude(tallies, {method: alone.combine(method, tallies, NoReports())}))
+        cells = Cells(tables)
         for attribute in attributes:
             truth, slack = _truths(attribute, len(plan.levels), leaning), _slack(plan, attribute)
             weights = _weights(plan, attribute, method, truth) if leaning else np.eye(len(truth), 1)
             whole = (weights * truth).sum(axis=0)
-            yield from _published(tables, attribute, method, whole, slack)
+            by_level = truth if leaning else np.repeat(truth[:1], len(plan.levels), axis=0)
+            yield from published(cells, Known(attribute, method, by_level, whole, _sizes(plan), slack))
             if leaning and len(attribute.values) > 1:
-                yield _errors(plan, tables["histograms"], attribute, weights, whole, slack)
-
-
-def _published(
-    tables: Mapping[str, Rows], attribute: AttributePlan, method: str, whole: Floats, slack: float
-) -> Iterator[Compared]:
-    """Shares by the value that stands beside them, and quantiles of people spread evenly in their bins."""
-    for name, column in (("histograms", "unbiased_frequency"), ("histograms", "frequency"), ("estimates", "frequency")):
-        rows = tables[name]
-        mine = np.flatnonzero(np.asarray(rows["attribute"]) == attribute.name)
-        shares = {rows["value"][row]: rows[column][row] for row in mine.tolist()}
-        there = [shares.get(value, np.nan) for value in attribute.values]
-        yield Compared.between(f"{attribute.name} by {method}", there, whole, slack)
-    if attribute.probabilities:
-        rows, edges = tables["quantiles"], np.asarray(attribute.edges)
-        points = zip(rows["attribute"], rows["probability"], rows["quantile"], strict=True)
-        quantiles = np.array([point for name, _, point in points if name == attribute.name])
-        expected = np.interp(attribute.probabilities, np.append(0.0, np.cumsum(whole)), edges)
-        width = float(edges[-1] - edges[0])
-        blur = (slack + ROUNDING) * whole.size * float((np.diff(edges) / whole).max()) / width
-        yield Compared.between(f"quantiles of {attribute.name} by {method}", quantiles / width, expected / width, blur)
+                yield _errors(plan, cells, attribute, weights, whole, slack)
+        if plan.hidden is not None:
+            names = [None] if plan.one_level_for_all else [attribute.name for attribute in attributes]
+            slack = ROUNDING / plan.hidden.protocol.gap
+            yield from shares_of_levels(cells, names, plan.levels, _sizes(plan), slack)
 
 
 def _errors(
-    plan: Histograms, rows: Rows, attribute: AttributePlan, weights: Floats, whole: Floats, slack: float
+    plan: Histograms, cells: Cells, attribute: AttributePlan, weights: Floats, whole: Floats, slack: float
 ) -> Compared:
     """The variance of docs/methods.md, section 7, times n; one is added, because without noise there is none."""
     share = np.clip(whole, 1 / MADE_UP, 1 - 1 / MADE_UP)
     sizes, spread = _sizes(plan)[:, None] / MADE_UP, share * (1 - share) * MADE_UP / (MADE_UP - 1)
     noise, apart = weights**2 * _noise(attribute, share) / sizes, (weights - sizes) ** 2 / sizes
     expected = noise.sum(axis=0) + spread * (apart.sum(axis=0) + plan.recipe.population)
-    stated = np.asarray(rows["unbiased_standard_error"])[np.asarray(rows["attribute"]) == attribute.name] ** 2 * MADE_UP
+    values = [(attribute.name, value) for value in attribute.values]
+    columns = ("unbiased_standard_error", "standard_error")
+    there = [cells.at("histograms", column, ("attribute", "value"), values) for column in columns]
+    stated = np.stack(there) ** 2 * MADE_UP
     return Compared.between(f"errors of {attribute.name}", (stated + 1) / (expected + 1), 1.0, 8 * slack)
 
 
@@ -183,12 +175,16 @@ def _public(
 ) -> Trial:
     at = attribute.levels[level]
 
+    bits = np.zeros(at.protocol.domain_size + 1 if isinstance(at.protocol, Unary) else 0, dtype=np.int64)
+
     def count(values: Values) -> Counts:
-        people = MadeUp({sheet.fields[0]: values})
-        support: Counts = counted(plan, sheet, people, stream)[1].support[0]
+        reports, tally = counted(plan, sheet, MadeUp({sheet.fields[0]: values}), stream)
+        bits[:] += set_bits(plan, sheet, reports)
+        support: Counts = tally.support[0]
         return support
 
-    return support_trial(f"{attribute.name} at {at.level}", float(at.budget), at.protocol, count, stream, cells, blocks)
+    channel = f"{attribute.name} at {at.level}"
+    return support_trial(channel, float(at.budget), at.protocol, count, stream, cells, blocks, bits)
 
 
 def _hidden(

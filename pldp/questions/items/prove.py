@@ -165,11 +165,13 @@ def recovered(plan: Items) -> Iterator[Compared]:
     rows, rules = tables["itemsets"], tables["rules"]
     slack = max(_slack(level, max(map(len, rows["items"]), default=1)) for level in plan.levels)
     yield Compared.between("supports of item sets", rows["support"], [truth(items) for items in rows["items"]], slack)
+    yield Compared.between("lengths of item sets", rows["length"], [len(items) for items in rows["items"]])
     sides = list(zip(rules["antecedent"], rules["consequent"], strict=True)) if rules else []
     below = np.array([truth(left) for left, _ in sides])
     expected = np.array([truth([*left, *right]) for left, right in sides]) / below
     confidence = np.asarray(rules["confidence"] if rules else [], dtype=np.float64)
     yield Compared.between("confidences of rules", confidence * below, expected * below, 2 * slack)
+    yield Compared.between("supports of rules", rules["support"] if rules else [], expected * below, slack)
 
 
 def _slack(level: ItemLevel, length: int) -> float:

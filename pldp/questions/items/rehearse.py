@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pldp.channels.exact import SCALE
 from pldp.channels.protocol import Counts, Floats
@@ -31,6 +32,8 @@ _AT_A_TIME = 1 << 20
 """Items of all people that are made up at a time."""
 _BIT, _HELD_BIT = 16, 144
 """What a bit takes, and one whose item is held, in cells of a histogram."""
+_DRAWS = 1 << 11
+"""Items in all rows that differ: each is drawn by itself, which takes a time however few people there are."""
 _VALUE = 16
 """Of a single value, told and counted."""
 
@@ -45,13 +48,15 @@ def rehearse(plan: Items, stream: Keystream, cells: int) -> Iterator[Trial]:
         at, name = plan.levels[level], f"items at {plan.levels[level].level}"
         count = partial(_count, plan, sheet, stream, None)
         if isinstance(at.channel, Bits):
-            yield _bits(name, at.channel, count, share)
+            yield _bits(name, at.channel, count, share, stream)
         elif isinstance(at.channel, OneValue):
             yield _values(name, at.channel, count, share)
         else:
             name = f"sampled {'sets' if phase else 'items'}, {sheet.choice}"
             asked, many = at.channel.asked[phase], len(plan.items)
-            yield sampled_trial(name, asked, float(at.budget), many, phase, partial(_count, plan, sheet, stream), share)
+            yield sampled_trial(
+                name, asked, float(at.budget), many, phase, partial(_count, plan, sheet, stream), share, stream
+            )
 
 
 def _cells_for(channel: Bits | OneValue | Sampled, phase: int, budget: Fraction) -> int:
@@ -79,22 +84,45 @@ def _count(plan: Items, sheet: Sheet, stream: Keystream, adapted: bytes | None, 
     return total
 
 
-def _bits(name: str, channel: Bits, count: Counted, cells: int) -> Trial:
-    """Some hold everything, the others nothing: how many bits are kept tells the row's ε, each bit its own part."""
+def _bits(name: str, channel: Bits, count: Counted, cells: int, stream: Keystream) -> Trial:
+    """How many bits are kept tells the row's ε, each bit its own part. Half of the items are held by some, the others
+    by as many, so that one which is told or counted as another shows; the rest of the people hold nothing."""
     zero, one = (np.array([each / SCALE for each in keep]) for keep in (channel.keep_zero, channel.keep_one))
     zeros, ones = (_log_odds(keep) for keep in (channel.keep_zero, channel.keep_one))
     epsilon, alike, d = _row_epsilon(channel), _alike(channel), zero.size
+    holds = _halves(d, stream)
     much, nothing = divided(_bits_needed(channel), cells, _HELD_BIT * d, _BIT * d)
-    n, full, empty = much + nothing, count(range(d), much), nothing - count((), nothing)
-    mean, variance = much * one + nothing * zero, much * one * (1 - one) + nothing * zero * (1 - zero)
-    shift = float((much * _moved(one, ones) + nothing * _moved(zero, zeros)).sum())
+    # Half of these hold an item, as many as would if all items were held by the same.
+    each = -(-2 * much // (len(holds) - 1))
+    people = np.array([each] * (len(holds) - 1) + [max(nothing - much, FEWEST)])[:, None]
+    kept = np.array(
+        [count(np.flatnonzero(row).tolist(), n) for row, n in zip(holds, people[:, 0].tolist(), strict=True)]
+    )
+    kept, chance = np.where(holds, kept, people - kept), np.where(holds, one, zero)
+    means, spreads, n = people * chance, people * chance * (1 - chance), int(people.sum())
+    held = (people * holds).sum(axis=0)
+    shift = float((held * _moved(one, ones) + (n - held) * _moved(zero, zeros)).sum())
     sums: list[tuple[Any, ...]] = [
-        ((full + empty).sum(), mean.sum(), variance.sum(), 1.0, shift, n * d if alike else 0),
-        (full, much * one, much * one * (1 - one), 1.0, 0.0, much),
-        (empty, nothing * zero, nothing * zero * (1 - zero), 1.0, 0.0, nothing),
+        (kept.sum(), means.sum(), spreads.sum(), 1.0, shift, n * d if alike else 0),
+        *(
+            ((kept * who).sum(axis=0), (means * who).sum(axis=0), (spreads * who).sum(axis=0), 1.0, 0.0, size)
+            for who, size in ((holds, held), (~holds, n - held))
+        ),
+        (kept.ravel(), means.ravel(), spreads.ravel(), 1.0, 0.0, np.broadcast_to(people, kept.shape).ravel()),
+        # Where one bit tells little, many that stand at another's place still do.
+        (kept.sum(axis=1), means.sum(axis=1), spreads.sum(axis=1), 1.0, 0.0, people[:, 0] * d * alike),
     ]
-    kept = Count(n * d, lambda at: float(_kept(zeros[0] * at / epsilon)))
-    return Trial.of(name, epsilon, n, sums, [kept] if alike else [])
+    known = Count(n * d, lambda at: float(_kept(zeros[0] * at / epsilon)))
+    return Trial.of(name, epsilon, n, sums, [known] if alike else [])
+
+
+def _halves(items: int, stream: Keystream) -> NDArray[np.bool_]:
+    """Who holds what, (row, item): those whose number has a digit, those whose number lacks it, digit by digit; at the
+    end nothing. Numbers are dealt out anew every time, and of many items not all digits are looked at."""
+    numbers = np.argsort(stream.words(items), kind="stable")
+    places = range(min(max((items - 1).bit_length(), 1), max(_DRAWS // items, 1)))
+    digits = [numbers >> place & 1 == 1 for place in places]
+    return np.array([*(row for digit in digits for row in (digit, ~digit)), np.zeros(items, dtype=np.bool_)])
 
 
 def _bits_needed(channel: Bits) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pldp.channels.krr import KRR
 from pldp.channels.protocol import Counts
+from pldp.channels.randomness import Keystream
 from pldp.channels.unary import Unary
 from pldp.proof.laws import support_law
 from pldp.proof.power import FEWEST, Count, divided, draws_needed
@@ -32,24 +33,29 @@ def sampled_cells(asked: Phase, budget: float) -> int:
 
 
 def sampled_trial(
-    name: str, asked: Phase, budget: float, n_items: int, phase: int, count: Counted, cells: int
+    name: str, asked: Phase, budget: float, n_items: int, phase: int, count: Counted, cells: int, stream: Keystream
 ) -> Trial:
     """Some hold as many items (candidate sets) as are sampled from, the others nothing, so that dummies are sampled.
+    Which items is drawn, and half of these hold no more than half of all items, so that none is always told beside the
+    same ones.
 
     Either way a row has `length` places, and which of them is told is noise. What no place has is supported by chance
     alone: of reports of one value and of bits that is looked at, of others how many of its places each supports.
     """
     protocol, length, size = asked.sampling.protocol, asked.length, asked.sampling.protocol.domain_size
     by_chance, (row, held, adapted) = _by_chance(asked), _longest_row(n_items, asked, phase)
+    rows = [row] * 2 if phase else [_some(n_items, many, stream) for many in (held, min(held, -(-n_items // 2)))]
     laws = [support_law(protocol, phase_epsilon(asked, budget * factor)) for factor in AROUND]
     report = _report(asked)
     sizes = divided(_needed(asked, budget), cells, report + (_SET if phase else _ITEM) * held, report)
-    nobody = (sizes[1], (), 0, write_candidates([]) if phase else None)
+    parts = sizes[0] - sizes[0] // 2, sizes[0] // 2
+    groups = [(n, items, held if phase else len(items), adapted) for n, items in zip(parts, rows, strict=True)]
+    groups.append((sizes[1], (), 0, write_candidates([]) if phase else None))
     n, sums, outside, inside = sum(sizes), list[tuple[Any, ...]](), 0.0, 0.0
-    for people, items, there, candidates in ((sizes[0], row, held, adapted), nobody):
+    for people, items, there, candidates in groups:
         counts = count(candidates, items, people)
         # Dummies take the places beyond what is held.
-        drawn = (np.arange(size) < there) | (np.arange(size) >= asked.n_values + there)
+        drawn = np.isin(np.arange(size), range(there) if phase else items) | (np.arange(size) >= asked.n_values + there)
         chance = np.where(drawn, laws[0].q + laws[0].gap / length, laws[0].q)
         sums.append((counts, people * chance, people * chance * (1 - chance), 1.0, 0.0, people))
         outside, inside = outside + float(counts[~drawn].sum()), inside + float(counts[drawn].sum())
@@ -93,6 +99,12 @@ def _needed(asked: Phase, budget: float) -> int:
         support_law(protocol, phase_epsilon(asked, epsilon * factor)).sum_of(asked.length) for factor in AROUND
     )
     return people_needed(variance, min(abs(other - mean) for other, _ in others), asked.length)
+
+
+def _some(items: int, held: int, stream: Keystream) -> list[int]:
+    """So many different items."""
+    row: list[int] = np.sort(np.argsort(stream.words(items), kind="stable")[:held]).tolist()
+    return row
 
 
 def _longest_row(n_items: int, asked: Phase, phase: int) -> tuple[Sequence[int], int, bytes | None]:

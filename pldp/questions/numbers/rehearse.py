@@ -47,24 +47,38 @@ def rehearse(plan: Numbers, stream: Keystream, cells: int) -> Iterator[Trial]:
     the law of their reports. All of them together draw about `cells` cells."""
     for sheet in plan.sheets():
         level = plan.codes[sheet.path]
-        _, pilot = counted(plan, sheet, _people(plan, 1.0, _PILOT, stream), stream)
+        _, pilot = counted(plan, sheet, _people(plan, np.ones(len(plan.fields)), _PILOT, stream), stream)
         most = cells // _REPORT_CELLS // len(plan.levels) // plan.levels[level].sampled
         users = _enough(plan, level, pilot, min(MOST, most))
         heard: dict[Any, _Heard] = {}
         parts = sum(part for _, part in PLACES)
+        signs = _signs(len(plan.fields))
         for x, part in PLACES:
-            _, counts = counted(plan, sheet, _people(plan, x, users * part // parts + 1, stream), stream)
-            _hear(plan, level, counts, x, heard)
+            for sign in signs:
+                size = users * part // parts // len(signs) + 1
+                _, counts = counted(plan, sheet, _people(plan, x * sign, size, stream), stream)
+                _hear(plan, level, counts, x * sign, heard)
         yield from (_trial(one) for one in heard.values())
 
 
-def _people(plan: Numbers, x: float, n: int, stream: Keystream) -> MadeUp:
-    """All numbers of everybody stand at one place; what matters to whom is drawn."""
-    code = np.full(n, round((x + 1) / 2 * CODES), dtype=np.uint32)
+def _signs(columns: int) -> list[Floats]:
+    """Columns on different sides, so that one that is told or counted as another shows: of any two one round at least
+    has them apart, and everybody stands on both sides alike."""
+    places = range(max((columns - 1).bit_length(), 1))
+    digits = [np.where(np.arange(columns) >> place & 1, 1.0, -1.0) for place in places]
+    return [side for digit in digits for side in (digit, -digit)]
+
+
+def _people(plan: Numbers, places: Floats, n: int, stream: Keystream) -> MadeUp:
+    """A column's number stands at one place, whoever it is of; what matters to whom is drawn."""
+    codes = [round((x + 1) / 2 * CODES) for x in places.tolist()]
+    numbers = {f"number_{field}": code for field, code in zip(plan.fields, codes, strict=True)}
     most = 4 if plan.importance == "weights" else 2
     return MadeUp(
         {
-            name: code if name.startswith("number_") else uniform_below(most, n, stream).astype(np.float32)
+            name: np.full(n, numbers[name], dtype=np.uint32)
+            if name in numbers
+            else uniform_below(most, n, stream).astype(np.float32)
             for name in plan.vault_fields
         }
     )
@@ -122,10 +136,11 @@ def _buckets_needed(mechanism: Any, epsilon: float) -> int:
     return int(1.5 * people_needed(at * (1 - at), shifted([low, at, high]), 1.0))
 
 
-def _hear(plan: Numbers, level: int, counts: NumberCounts, x: float, heard: dict[Any, _Heard]) -> None:
+def _hear(plan: Numbers, level: int, counts: NumberCounts, places: Floats, heard: dict[Any, _Heard]) -> None:
     at = plan.levels[level]
     for group in _sizes(counts):
         asked, number = group
+        x = float(places[plan.questions[asked].column])
         one = at.classes[number]
         used, bins = one.mechanisms[asked], plan.questions[asked].resolution if group in counts.buckets else 0
         key = (*_key(group, used), bins)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,24 @@ import numpy as np
 import pytest
 
 import pldp.estimate.combine as histogram_combine
+from pldp.channels.bits import coins
+from pldp.channels.exact import SCALE
 from pldp.channels.protocol import PureProtocol
+from pldp.channels.randomness import Keystream
+from pldp.channels.unary import BRR, OUE
 from pldp.proof.laws import ROUNDING
+from pldp.proof.trial import MOST_CELLS
 from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.histograms.question import Histograms
 from pldp.questions.items.question import Items
 from pldp.questions.madeup import MadeUp
 from pldp.questions.numbers.question import Numbers
-from pldp.questions.proof import EXACT
+from pldp.questions.proof import EXACT, rehearsal
 from pldp.questions.question import Question
-from tests.pldp.proof.test_proof import FEW, WORLDS
+from tests.pldp.proof.test_proof import FEW, MANY, WORLDS
 from tests.pldp.questions.histograms.people import question as histogram_question
+from tests.pldp.questions.memory import passes
+from tests.pldp.questions.numbers import test_question as numbers
 
 SLIGHT = 1.0001
 PROVERS = {"prove.py", "rehearse.py", "rehearse_sampled.py"}
@@ -184,3 +192,110 @@ def test_made_up_people_stay_in_the_proof() -> None:
     assert len(users) >= 6
     assert {user for user in users if Path(user).name not in PROVERS} == set()
     assert not issubclass(MadeUp, Mapping), "draw and tally of a release take columns"
+
+
+@pytest.mark.parametrize("mechanisms", [("pm", "pm", "pm"), ("pm", "hm", "duchi")])
+def test_a_number_that_is_drawn_as_another(
+    mechanisms: tuple[str, ...], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or whose reports are counted as another's: made-up numbers stand on different sides."""
+    attributes = [
+        {"name": name, "kind": "number", "bounds": [0, 1], "mechanism": mechanism}
+        for name, mechanism in zip("abc", mechanisms, strict=True)
+    ]
+    plan, right = numbers.question(total=12, attributes=attributes), Numbers.draw
+
+    def mixed(self: Any, sheet: Any, rows: Any, *rest: Any) -> Any:
+        return right(self, sheet, {**rows, "number_0": rows["number_2"], "number_2": rows["number_0"]}, *rest)
+
+    assert _passes(plan, seed)
+    monkeypatch.setattr(Numbers, "draw", mixed)
+    assert not _passes(plan, seed)
+
+
+@pytest.mark.parametrize("name", ["bits", "bits at a small ε", "sampling", "sampling at a large ε", "one value"])
+@pytest.mark.parametrize("places", [[5, 4, 3, 2, 1, 0], [1, 2, 3, 4, 5, 0]])
+def test_items_that_are_counted_as_others(
+    name: str, places: list[int], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the other direction, or each as the next: nobody who holds all items or none shows that."""
+    question, right = WORLDS[name]().question, Items.tally
+    assert len(question.items) == len(places)  # type: ignore[attr-defined]
+
+    def tally(self: Any, sheet: Any, reports: Any) -> Any:
+        counted = right(self, sheet, reports)
+        beyond = range(len(places), len(counted.counts))  # dummies
+        return replace(counted, counts=np.asarray(counted.counts)[[*places, *beyond]])
+
+    assert _passes(question, seed)
+    monkeypatch.setattr(Items, "tally", tally)
+    assert not _passes(question, seed)
+
+
+def _passes(question: Question, seed: int) -> bool:
+    return passes(rehearsal(list(question.rehearsed(Keystream.seeded(seed, "mixed"), MOST_CELLS))))
+
+
+BINNED = {"name": "pay", "kind": "binned", "bounds": [0, 100], "bins": 8, "quantiles": [0.25, 0.5, 0.9]}
+TABLES: dict[str, Callable[[], Question]] = {
+    "level_estimates.frequency": lambda: WORLDS["krr"]().question,
+    "level_estimates.level": lambda: WORLDS["krr"]().question,
+    "level_estimates.n_reports": lambda: WORLDS["krr"]().question,
+    "histograms.count": lambda: WORLDS["krr"]().question,
+    "histograms.standard_error": lambda: WORLDS["krr"]().question,
+    "level_shares.share": lambda: WORLDS["hidden"]().question,
+    "bins.frequency": lambda: histogram_question(attributes=[BINNED]),
+    "quantiles.probability": lambda: histogram_question(attributes=[BINNED]),
+    "rules.support": lambda: WORLDS["bits"]().question,
+    "itemsets.length": lambda: WORLDS["bits"]().question,
+    "aggregates.share": lambda: WORLDS["aggregates"]().question,
+    "aggregates.share_error": lambda: WORLDS["aggregates"]().question,
+}
+
+
+@pytest.mark.parametrize("place", TABLES)
+def test_a_column_in_another_order(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first cell and the first that differs from it, exchanged: every number is one of its table's."""
+    question, (table, column) = TABLES[place](), place.split(".")
+    right = type(question).tables
+
+    def tables(self: Any, result: Any) -> Any:
+        made = right(self, result)
+        cells = list(made[table][column])
+        other = next(at for at, cell in enumerate(cells) if cell != cells[0])
+        cells[0], cells[other] = cells[other], cells[0]
+        return {**made, table: {**made[table], column: cells}}
+
+    assert _off(question) <= EXACT
+    monkeypatch.setattr(type(question), "tables", tables)
+    assert _off(question) > EXACT
+
+
+def _every_flip_alike(self: BRR, values: Any, stream: Keystream) -> Any:
+    """All bits of a report kept, or all flipped: each bit has its chance, and the report tells the value."""
+    flipped = coins(SCALE - self.keep, values.size, stream)[:, None]
+    own = values[:, None] == np.arange(self.domain_size)
+    return np.packbits(own ^ flipped.astype(np.bool_), axis=1, bitorder="little")
+
+
+def test_bits_that_share_a_coin(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = WORLDS["brr"]().question
+    assert _passes(question, seed)
+    monkeypatch.setattr(BRR, "perturb", _every_flip_alike)
+    assert not _passes(question, seed)
+
+
+def test_an_own_bit_that_is_no_fair_coin(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flip of 0.56 in place of a half, which noise dilutes to 0.515: an ε of 0.5 is 12 % larger then. Where values
+    are many, their bits tell ε by few people."""
+    attributes = [{"name": "job", "values": MANY, "mechanism": "oue"}]
+    question = histogram_question(attributes=attributes, budget={"total": 1.5})
+    assert _passes(question, seed)
+
+    def perturb(self: OUE, values: Any, stream: Keystream) -> Any:
+        reports = self._noise(self.flip, values, stream)
+        self._flip_own(reports, values, coins(SCALE * 56 // 100, values.size, stream))
+        return reports
+
+    monkeypatch.setattr(OUE, "perturb", perturb)
+    assert not _passes(question, seed)
