@@ -56,6 +56,8 @@ SETTINGS = (
     Setting("rows of 4, lengths not declared", 60, 20_000, 4, 4, 0.05, declared=False),
     Setting("levels by items, sets of 3", 100, 50_000, 6, 8, 0.1, length=3, dependence="unknown", tilt=0.2),
     Setting("bits, ε = 20", 20, 20_000, 20, 4, 0.05, protocol="bounded"),
+    Setting("bits, eight items, ε = 10", 8, 2000, 10, 2, 0.06, protocol="bounded"),
+    Setting("bits, five items, levels by items", 5, 3000, 9, 2, 0.08, dependence="unknown", tilt=0.25),
     Setting("few people, ε = 14", 12, 350, 14, 3, 0.05, declared=False, protocol="sampling"),
 )  # fmt: skip
 

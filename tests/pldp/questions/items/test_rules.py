@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 from pldp.channels.randomness import Keystream
 from pldp.questions.items.channels import ItemChannels
@@ -87,3 +88,37 @@ def test_an_antecedent_lost_in_noise_has_no_confidence() -> None:
     for level in found:
         assert np.isnan(level.confidence).all()
         assert np.isnan(level.standard_error).all()
+
+
+def test_noise_may_have_lifted_a_set_to_the_minimum(seed: int) -> None:
+    """Its rules reach further down: of evenly spread supports below, exp(−T²/2) of those seen are T errors off."""
+    rng = np.random.default_rng(seed)
+    supports, error = rng.uniform(-60, 0, 400_000), rng.standard_normal(400_000)
+    seen = supports + error >= 0
+    missed = [float((error[seen] > reach).mean()) for reach in (norm.isf(0.025), np.sqrt(-2 * np.log(0.05)))]
+    assert missed[0] > 0.12
+    assert abs(missed[1] - 0.05) < z_bound(1) * np.sqrt(0.05 * 0.95 / seen.sum())
+
+    table = skewed(6000, 3, 7)
+    channels = ItemChannels.aprr((1, 2, 1), 5, EPSILON)
+    reports = channels.perturb(columns(table), Keystream.seeded(seed, "rules"))
+    groups = (Group(reports.n_rows, channels),)
+    whole = mine_groups(lambda sets: reports.count(sets)[:, None], groups, SEARCH)
+    rarest = int(np.argmin(whole[1].support))
+    # One pair is lifted to the minimum, whatever its estimate is.
+    search = replace(SEARCH, minimum=float(whole[1].support[rarest] - whole[1].standard_error[rarest]))
+    mined = mine_groups(lambda sets: reports.count(sets)[:, None], groups, search)
+    sets, pairs = mined[1], rules_of_groups(mined, groups, search)[0]
+    miss = float(sets.miss[0]) * sets.frequent().mean()
+    usual, further = norm.isf(miss / 2), np.sqrt(-2 * np.log(miss))
+    of = {tuple(items): number for number, items in enumerate(sets.items.tolist())}
+    lifted = []
+    for number, items in enumerate(pairs.items.tolist()):
+        place = of[tuple(items)]
+        near = sets.support[place] - further * sets.standard_error[place] < search.minimum
+        lifted.append(near)
+        down = (pairs.confidence[number] - pairs.ci_low[number]) / pairs.standard_error[number]
+        assert np.isclose(down, further if near else usual)
+        assert np.isclose((pairs.ci_high[number] - pairs.confidence[number]) / pairs.standard_error[number], usual)
+    assert True in lifted
+    assert False in lifted
