@@ -111,7 +111,9 @@ def item_commands(root: Path, home: Path) -> list[tuple[bool, list[str]]]:
     catalogue = make_catalogue().with_columns(item=mark + pl.col("item"))
     items = make_items(N_USERS).with_columns(user=mark + pl.col("user"), item=mark + pl.col("item"))
     stranger = pl.DataFrame({"user": [f"{mark}Id"], "item": [f"{mark}Stranger"]})
-    users = items.select("user").unique(maintain_order=True).with_columns(profile=pl.lit(f"{mark}Profile"))
+    # One of them states a profile that is declared: a source of which none is would be refused.
+    profile = pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("open")).otherwise(pl.lit(f"{mark}Profile"))
+    users = items.select("user").unique(maintain_order=True).with_columns(profile=profile)
     broken = f"{mark}Few\n{mark}Many,{mark}a,{mark}b\n,{mark}Nameless\n".encode()
     commands: list[tuple[bool, list[str]]] = []
     for name, source, refuse in (("items", items, "ignore"), ("stranger", items, "refuse"), ("torn", items, "ignore")):

@@ -80,6 +80,23 @@ def whole_group(release_id: str, attribute: str, members: list[str]) -> tuple[An
     return (*group(release_id, attribute, members).values(), 1000, "sum")
 
 
+def of_levels(release_id: str, attribute: str, members: list[str]) -> list[tuple[Any, ...]]:
+    """What each level's reports say of a group."""
+    return [
+        (
+            release_id,
+            level,
+            float(n),
+            sum(
+                row["frequency"]
+                for row in rows("level_estimates", release_id=release_id, attribute=attribute, level=level)
+                if row["value"] in members
+            ),
+        )
+        for level, (n, _) in sorted(LEVELS.items())
+    ]
+
+
 def averages() -> list[tuple[Any, ...]]:
     answers = []
     for value in sorted(VALUES["age"]):
@@ -384,6 +401,7 @@ ANALYST: list[tuple[str, Answer]] = [
             for release_id, row in of("sample").items()
         ],
     ),
+    ("FROM chosen_release('sample')", lambda: of_levels("sample-2", "age", OLDER)),
     ("FROM difference_estimate", lambda: [difference("sample-2", "age", OLDER, ["18-29"])]),
 ]
 CONDITIONS = ("histograms", "sample")

@@ -140,7 +140,7 @@ def conclude(plan: Histograms, tallies: Tallies, estimates: Mapping[str, Any]) -
         binned_distribution(
             attribute,
             answers[i],
-            int(support.n.sum()),
+            round(support.n.sum()),
             plan.recipe,
             levels[i].levels if levels else None,
         )

@@ -53,7 +53,7 @@ def estimate_hidden(
         again, truth = _redraw(moments, reported, protocols, level_report, unbiased.frequency, rng)
         away = again.frequency - truth
         covariance = away.T @ away / REPEATS
-    n_users = int(reported.sum())
+    n_users = round(reported.sum())  # of a proof whole within rounding only
     beyond = spread(unbiased.frequency, n_users) / n_users if recipe.population else np.zeros(1)
     z = float(norm.ppf(0.5 + recipe.confidence / 2))
     low, high = interval(
@@ -131,7 +131,7 @@ def interval(
     if method == "sum":
         ends = sum_interval(joint, reported, protocols, level_report, z, population=population)
     elif method == "self-calibrated":
-        n_users = int(reported.reshape(-1, reported.shape[-1])[0].sum())
+        n_users = round(reported.reshape(-1, reported.shape[-1])[0].sum())
         ends = calibrated_interval(joint.sum(axis=-2), n_users, protocols, z, population=population)
     else:
         ends = fieller_interval(joint, reported, protocols, level_report, z, population=population)
@@ -146,9 +146,7 @@ def moments_of(method: str, protocols: tuple[PureProtocol, ...], level_report: K
         return lambda joint, reported: hidden_sum(joint, reported, protocols, level_report)
     if method != "self-calibrated":
         return lambda joint, reported: auem(joint, reported, protocols, level_report)
-    return lambda joint, reported: self_calibrated(
-        joint.sum(axis=-2), int(reported[..., :].sum(axis=-1).flat[0]), protocols
-    )
+    return lambda joint, reported: self_calibrated(joint.sum(axis=-2), round(reported.sum(axis=-1).flat[0]), protocols)
 
 
 def _bootstrap(
@@ -176,7 +174,7 @@ def _redraw(
     rng: np.random.Generator,
 ) -> tuple[Estimate, Floats]:
     """Estimates over again if the projected ones were the truth and levels were chosen blindly, and that truth."""
-    n_users = int(reported.sum())
+    n_users = round(reported.sum())
     counts = whole_counts(project_to_simplex(unbiased), n_users)
     sizes = whole_counts(project_to_simplex(level_shares(reported, level_report).frequency), n_users)
     dealt = draw_levels(counts, sizes, REPEATS, rng)

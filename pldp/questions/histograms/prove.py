@@ -55,12 +55,16 @@ def recovered(plan: Histograms) -> Iterator[Compared]:
         # Levels whose people differ show the weight of each. Nothing falls back, however far they are apart.
         leaning = plan.hidden is None and _weights_known(plan, method)
         recipe = replace(plan.recipe, method=method, postprocess="none", alpha=0.0)
-        attributes = tuple(a.model_copy(update={"methods": (method,), **left_out}) for a in plan.attributes)
+        # Of hidden levels not every protocol has every method: whoever does not name it has the own one.
+        mine = [a for a in plan.attributes if plan.hidden is None or method in plan.methods_of(a)] or plan.attributes
+        by = {a.name: method if a in mine else plan.methods_of(a)[0] for a in plan.attributes}
+        attributes = tuple(a.model_copy(update={"methods": (by[a.name],), **left_out}) for a in plan.attributes)
         alone = plan.model_copy(update={"attributes": attributes, "recipe": recipe})
         tallies = {path: _expected(alone, *place, leaning=leaning) for path, place in alone.places.items()}
-        tables = alone.tables(alone.conclude(tallies, {method: alone.combine(method, tallies, NoReports())}))
+        estimates = {each: alone.combine(each, tallies, NoReports()) for each in dict.fromkeys(by.values())}
+        tables = alone.tables(alone.conclude(tallies, estimates))
         cells = Cells(tables)
-        for attribute in attributes:
+        for attribute in (one for one in attributes if by[one.name] == method):
             truth, slack = _truths(attribute, len(plan.levels), leaning), _slack(plan, attribute)
             weights = _weights(plan, attribute, method, truth) if leaning else np.eye(len(truth), 1)
             whole = (weights * truth).sum(axis=0)

@@ -42,7 +42,8 @@ def histogram_rows(plan: Histograms, supports: Sequence[Any], histograms: Sequen
     """Attribute × value: the answers, and the unbiased estimates behind them."""
     parts = []
     for attribute, support, histogram in zip(plan.attributes, supports, histograms, strict=True):
-        n_reports, unbiased = int(support.n.sum()), histogram.unbiased
+        # What a proof expects of hidden levels is whole within rounding only.
+        n_reports, unbiased = round(support.n.sum()), histogram.unbiased
         # A population behind the users adds to every error, as in pldp/estimate/inference.py.
         beyond = spread(unbiased.frequency, n_reports) / n_reports if plan.recipe.population else 0.0
         parts.append(
@@ -86,7 +87,7 @@ def estimate_rows(plan: Histograms, result: HistogramsResult) -> Rows:
                     "value": attribute.values,
                     "method": histogram.method,
                     **{column: getattr(histogram, column) for column in _ESTIMATE},
-                    "n_reports": int(support.n.sum()),
+                    "n_reports": round(support.n.sum()),
                     "is_answer": place == 0,
                     "dependence": assumed(histogram.dependence),
                     "bias_bound": histogram.bias,

@@ -182,6 +182,35 @@ def _planned(shape: str, epsilon: str) -> Question | None:
         raise
 
 
+@pytest.mark.parametrize("parts", [(118, 253, 270, 223, 136), (7, 11, 982), (1, 998, 1), (333, 334, 333)])
+def test_hidden_levels_of_any_sizes_by_several_methods_bring_the_truth_back(parts: tuple[int, ...]) -> None:
+    """What the reports about levels add up to is whole within rounding only, and was cut off; and a protocol was asked
+    for the estimates of another's method."""
+    names = [f"level-{i}" for i in range(len(parts))]
+    plan = histogram_question(
+        attributes=[
+            {"name": "few", "values": FEW, "mechanism": "krr"},
+            {"name": "more", "values": TWENTY, "mechanism": "brr"},
+        ],
+        budget={"total": 4},
+        levels={
+            **{key: value for key, value in TOLD.items() if key != "choices"},
+            "choices": {name: f"{i + 1}/{len(names)}" for i, name in enumerate(names)},
+            "epsilon_p": 2,
+            "max_leak": 40,
+        },
+        expected={"users": 50_000, "levels": {n: f"{p}/1000" for n, p in zip(names, parts, strict=True)}},
+    )
+    assert plan.sheets()
+    for methods in (("auem", "self-calibrated"), ("sum", "auem")):
+        attributes = tuple(
+            one.model_copy(update={"methods": (method,)}) for one, method in zip(plan.attributes, methods, strict=True)
+        )
+        compared = list(plan.model_copy(update={"attributes": attributes}).recovered())
+        assert [one for one in compared if one.off > 1e-9] == []
+        assert {one.what.split(" by ")[-1] for one in compared if " by " in one.what} == set(methods)
+
+
 def test_a_budget_that_leaves_doubles_little_says_so(seed: int) -> None:
     """And a plan whose channel has twice its budget is refused all the same."""
     small = _histogram("krr", 1e-9, FEW)
