@@ -82,7 +82,7 @@ async def _stop(runner: Runner, running: asyncio.Task[None], server: OwnServer |
             await runner.astop()
         await running
     except Exception:
-        if isinstance(server, str) or not server.has_ended:
+        if isinstance(server, str) or not server.turns_out_ended():
             raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -34,6 +35,9 @@ _SAFE = {
     PREFECT_TASKS_DEFAULT_PERSIST_RESULT: False,
 }
 
+_SENDERS = logging.getLogger("prefect._internal.concurrency")
+"""Of what Prefect sends beside a run. What it still has to send when the run is over has no server any more, and its
+complaints would stand below our own last words."""
 
 GATES = ("pldp.expectations.runner",)
 """Brings Great Expectations, which takes seconds to import."""
@@ -59,13 +63,16 @@ def orchestrated(home: Path, *, loading: Sequence[str] = GATES) -> Iterator[None
     report("start", 0)
     server.wait()
     report("start", 1)
+    _SENDERS.setLevel(logging.NOTSET)
     try:
         with temporary_settings(_SAFE | alone_with(server)):
             yield
     except Exception as error:
-        if server.has_ended and not isinstance(error, PldpError):
+        if not isinstance(error, PldpError) and server.turns_out_ended():
             raise server.ended() from None
         raise
+    finally:
+        _SENDERS.setLevel(logging.CRITICAL)
 
 
 def _hosts_server() -> dict[Setting, Any]:

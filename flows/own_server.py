@@ -28,6 +28,8 @@ from pldp.flows.template import copy_template
 START_SECONDS = 180
 STOP_SECONDS = 30
 _PAUSE_SECONDS = 0.05
+_MOMENT = 2.0
+"""Seconds until a dead process is certainly known as such."""
 HOST = "127.0.0.1"
 
 _GONE = b"HTTP/1.1 500 Ended\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -134,6 +136,10 @@ class OwnServer:
     def has_ended(self) -> bool:
         """Whether it has died: nobody asked it to stop."""
         return self._ended.is_set() and not self._stopping
+
+    def turns_out_ended(self) -> bool:
+        """The same, of an error that may come from it: connections break a moment before the process is known dead."""
+        return self._ended.wait(_MOMENT) and not self._stopping
 
     def ended(self) -> HomeError:
         """What to tell when it dies while a run is under way."""
