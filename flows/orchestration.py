@@ -63,7 +63,7 @@ def orchestrated(home: Path, *, loading: Sequence[str] = GATES) -> Iterator[None
     report("start", 0)
     server.wait()
     report("start", 1)
-    _SENDERS.setLevel(logging.NOTSET)
+    _SENDERS.disabled = False
     try:
         with temporary_settings(_SAFE | alone_with(server)):
             yield
@@ -72,7 +72,7 @@ def orchestrated(home: Path, *, loading: Sequence[str] = GATES) -> Iterator[None
             raise server.ended() from None
         raise
     finally:
-        _SENDERS.setLevel(logging.CRITICAL)
+        _SENDERS.disabled = True  # its level is a setting of Prefect
 
 
 def _hosts_server() -> dict[Setting, Any]:
