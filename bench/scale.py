@@ -45,8 +45,8 @@ class Cost:
     reports: int
     cpu: float = 0.0
     held: int = 0
-    """Bytes above idle below which it stays three quarters of the time; a peak is the most of samples, and a longer
-    release has more of them."""
+    """Bytes above idle below which it stays three quarters of the time: beside it a peak, the most of so many samples,
+    varies much."""
     worker_peak: int = 0
     """Of the largest worker process, where there are any."""
     vault: int = 0
@@ -123,8 +123,8 @@ def main(arguments: Sequence[str] = ()) -> bool:
             Measure("time" + case, b.seconds / a.seconds, "×", TIME_RATIO * scale, "≤"),
             Measure("CPU time" + case, b.cpu / a.cpu, "×"),
             Measure(
-                "memory above idle, most of the time" + case,
-                b.held / a.held,
+                "peak memory above idle" + case,
+                b.above_idle / a.above_idle,
                 "×",
                 MEMORY_RATIO if small > min(USERS) else None,
                 "≤",
