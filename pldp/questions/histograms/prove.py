@@ -55,9 +55,9 @@ def recovered(plan: Histograms) -> Iterator[Compared]:
         # Levels whose people differ show the weight of each. Nothing falls back, however far they are apart.
         leaning = plan.hidden is None and _weights_known(plan, method)
         recipe = replace(plan.recipe, method=method, postprocess="none", alpha=0.0)
-        # Of hidden levels not every protocol has every method: whoever does not name it has the own one.
+        # Of hidden levels not every protocol has every method: those that do not name this one have the first.
         mine = [a for a in plan.attributes if plan.hidden is None or method in plan.methods_of(a)] or plan.attributes
-        by = {a.name: method if a in mine else plan.methods_of(a)[0] for a in plan.attributes}
+        by = {a.name: method if a in mine else known[0] for a in plan.attributes}
         attributes = tuple(a.model_copy(update={"methods": (by[a.name],), **left_out}) for a in plan.attributes)
         alone = plan.model_copy(update={"attributes": attributes, "recipe": recipe})
         tallies = {path: _expected(alone, *place, leaning=leaning) for path, place in alone.places.items()}
