@@ -77,12 +77,12 @@ def histograms_of(run: Run) -> Histograms:
     return next(question for question in run.plan.questions if isinstance(question, Histograms))
 
 
-def digests(folder: Path) -> dict[str, str]:
-    """What every file of a folder holds."""
+def digests(folder: Path, *, drafts: bool = True) -> dict[str, str]:
+    """What every file of a folder holds; ``drafts`` are files whose name begins with a point."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and (drafts or not path.name.startswith("."))
     }
 
 

@@ -7,13 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.people import digests
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 START = """
 import sys
@@ -40,6 +44,18 @@ class Running:
 
         with Client(self.address) as client:
             client.run(trigger.set)
+
+    def rest(self) -> None:
+        """Wait until no worker works: what one has begun outlives the release that wanted it."""
+        from distributed import Client
+
+        with Client(self.address) as client:
+            while any(client.run(_works).values()):
+                time.sleep(0.02)
+
+
+def _works(dask_worker: Worker) -> bool:
+    return bool(dask_worker.state.executing)
 
 
 @contextmanager
@@ -98,5 +114,5 @@ class Trigger:
 
 
 def committed(reports: Path) -> dict[str, str]:
-    """What every committed report file holds; drafts are nobody's."""
-    return {name: digest for name, digest in digests(reports).items() if not Path(name).name.startswith(".")}
+    """What every committed report file holds; drafts are nobody's, and may be gone before they are read."""
+    return digests(reports, drafts=False)

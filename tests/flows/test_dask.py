@@ -175,6 +175,7 @@ def test_an_error_in_a_worker_comes_back_without_the_row(
     assert "Stage perturb_together failed (ValueError)" in said.err
     assert "run the same command again to resume" in said.err
     assert MARK.decode() not in said.err + said.out
+    running.rest()
     assert find([MARK], files_under(home)) == []
     before = committed(home / "reports")
     assert pldp("release", tmp_path / "spec.yaml", "--home", home, "--runner", "threads").code == 0
