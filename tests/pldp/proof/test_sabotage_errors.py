@@ -1,0 +1,106 @@
+"""Faults in errors and intervals, whose estimates are right: each fails the gate that recovers a known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pldp.estimate.distributions import t
+from pldp.questions.numbers import estimate as number_estimate
+from pldp.questions.numbers import means
+from pldp.questions.proof import EXACT
+from pldp.questions.question import Question
+from tests.pldp.proof.test_proof import WORLDS
+from tests.pldp.questions.numbers import test_question as numbers
+
+SLIGHT = 1.0001
+SHORTER = 0.999
+MEANS = ("pm", "duchi", "hm", "laplace")
+PERSONAL = {"tau": 1.5, "importance": {"age": "a", "pay": "b", "size": "c"}}
+
+
+def _off(question: Question) -> float:
+    return max(one.off for one in question.recovered())
+
+
+def _world(name: str) -> Callable[[], Question]:
+    return lambda: WORLDS[name]().question
+
+
+ERRORS: dict[str, Callable[[], Question]] = {f"means {name}": _world(name) for name in MEANS}
+"""The table whose standard errors are slightly off, of a world."""
+ENDS = {**ERRORS}
+"""Whose intervals are slightly shorter."""
+
+
+def _spoilt(question: Question, table: str, column: str, change: Callable[[Any], Any], patch: Any) -> None:
+    right = type(question).tables
+
+    def tables(self: Any, result: Any) -> Any:
+        made = right(self, result)
+        rows = {name: np.asarray(cells) for name, cells in made[table].items() if name in (column, "ci_low", "ci_high")}
+        return {**made, table: {**made[table], column: list(change(rows))}}
+
+    patch.setattr(type(question), "tables", tables)
+
+
+@pytest.mark.parametrize("place", ERRORS)
+def test_a_standard_error_that_is_slightly_off(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    question, table = ERRORS[place](), place.split()[0]
+    assert _off(question) <= EXACT
+    _spoilt(question, table, "standard_error", lambda rows: rows["standard_error"] * SLIGHT, monkeypatch)
+    assert _off(question) > EXACT
+
+
+@pytest.mark.parametrize("side", ["ci_low", "ci_high"])
+@pytest.mark.parametrize("place", ENDS)
+def test_an_end_that_is_slightly_off(place: str, side: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    question, table = ENDS[place](), place.split()[0]
+    other = {"ci_low": "ci_high", "ci_high": "ci_low"}[side]
+
+    def moved(rows: Any) -> Any:
+        return rows[other] + SHORTER * (rows[side] - rows[other])
+
+    assert _off(question) <= EXACT
+    _spoilt(question, table, side, moved, monkeypatch)
+    assert _off(question) > EXACT
+
+
+def _mean(estimator: str) -> Question:
+    return numbers.question(estimator=estimator, **PERSONAL)
+
+
+def _by_noise_alone(groups: means.Groups, moment: float, mean: float) -> Any:
+    return np.maximum(groups.base + (groups.gain - 1) * moment, 1e-12)
+
+
+MEAN_FAULTS: dict[str, tuple[str, Any, str, Any]] = {
+    "people taken for all who report": ("reports", means, "_between", lambda *_: 0.0),
+    "people who are not sampled": ("scaled", means.Groups, "second_moment", lambda *_: 0.0),
+    "weights by noise alone": ("inverse-variance", means, "_per_report", _by_noise_alone),
+    "weights by reports alone": ("inverse-variance", means, "water_filled", lambda shares, *_: shares[:, None]),
+    "people between levels twice": ("inverse-variance", means, "_between", lambda moment, mean, n: 2 * moment),
+    "a least error that is too large": ("reports", number_estimate, "_ROUNDING", 1.0),
+    "ends of no unseen people": ("inverse-variance", means, "unseen", lambda spread, *_: spread),
+}
+"""Of each: the estimator, and what of its code is replaced by what."""
+
+
+@pytest.mark.parametrize("fault", MEAN_FAULTS)
+def test_a_fault_in_errors_of_means(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    estimator, place, name, broken = MEAN_FAULTS[fault]
+    question = _mean(estimator)
+    assert _off(question) <= EXACT
+    monkeypatch.setattr(place, name, broken)
+    assert _off(question) > EXACT
+
+
+@pytest.mark.parametrize("estimator", ["reports", "inverse-variance"])
+def test_means_whose_intervals_are_of_another_confidence(estimator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    question, right = _mean(estimator), t.ppf
+    assert _off(question) <= EXACT
+    monkeypatch.setattr(t, "ppf", lambda p, df: right(p - 0.001, df))
+    assert _off(question) > EXACT
