@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pldp.estimate import answer, ends, guarded, invert
 from pldp.estimate.distributions import t
 from pldp.questions.numbers import estimate as number_estimate
 from pldp.questions.numbers import means
 from pldp.questions.proof import EXACT
 from pldp.questions.question import Question
-from tests.pldp.proof.test_proof import WORLDS
+from tests.pldp.proof.test_proof import FEW, WORLDS
+from tests.pldp.questions.histograms.people import question as histogram_question
 from tests.pldp.questions.numbers import test_question as numbers
 
 SLIGHT = 1.0001
 SHORTER = 0.999
+HISTOGRAMS = ("krr", "subset of 70", "brr", "oue", "olh")
 MEANS = ("pm", "duchi", "hm", "laplace")
 PERSONAL = {"tau": 1.5, "importance": {"age": "a", "pay": "b", "size": "c"}}
 
@@ -32,7 +35,9 @@ def _world(name: str) -> Callable[[], Question]:
 
 ERRORS: dict[str, Callable[[], Question]] = {f"means {name}": _world(name) for name in MEANS}
 """The table whose standard errors are slightly off, of a world."""
-ENDS = {**ERRORS}
+ERRORS |= {f"histograms {name}": _world(name) for name in HISTOGRAMS}
+ERRORS |= {f"level_estimates {name}": _world(name) for name in HISTOGRAMS}
+ENDS = {place: made for place, made in ERRORS.items() if not place.startswith("level_")}
 """Whose intervals are slightly shorter."""
 
 
@@ -103,4 +108,68 @@ def test_means_whose_intervals_are_of_another_confidence(estimator: str, monkeyp
     question, right = _mean(estimator), t.ppf
     assert _off(question) <= EXACT
     monkeypatch.setattr(t, "ppf", lambda p, df: right(p - 0.001, df))
+    assert _off(question) > EXACT
+
+
+METHODS = ("sum", "oc", "oc+", "guarded")
+
+
+def _shares(method: str, dependence: Any = 1, target: str = "users") -> Question:
+    return histogram_question(
+        attributes=[{"name": "job", "values": FEW, "mechanism": "krr"}],
+        budget={"total": 4},
+        combination={"method": method},
+        levels={"dependence": dependence, "column": "level"},
+        intervals={"target": target},
+    )
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Tests of hypotheses are kept; those that are broken here must not be."""
+    invert._table.cache_clear()
+    yield
+    invert._table.cache_clear()
+
+
+@pytest.mark.parametrize("target", ["users", "population"])
+@pytest.mark.parametrize("dependence", [1, 1.3, "unknown"])
+@pytest.mark.parametrize("method", METHODS)
+def test_intervals_of_whatever_is_declared_pass(method: str, dependence: Any, target: str) -> None:
+    assert _off(_shares(method, dependence, target)) <= EXACT
+
+
+def _untilted(direction: Any, *_: Any) -> Any:
+    return np.ones_like(direction)
+
+
+def _without_choices(right: Any) -> Any:
+    def moments(weights: Any, n: Any, noise: Any, frequency: Any, *_: Any, population: bool = False) -> Any:
+        bias, variance = right(weights, n, noise, frequency)
+        return bias, 0.99 * variance
+
+    return moments
+
+
+SHARE_FAULTS: dict[str, tuple[Any, Any, str, Callable[[Any], Any]]] = {
+    "a reach that is too short": (1, invert, "reach", lambda right: lambda *a, **k: 0.999 * right(*a, **k)),
+    "less noise": (1, invert, "tilted_moments", _without_choices),
+    "choices that are taken to be independent": (1.3, guarded, "worst_tilt", lambda _: _untilted),
+    "tests of another method": (
+        1, answer, "hypothesis_table", lambda right: lambda method, *rest: right("sum", *rest),
+    ),
+    "tests of independent choices": (
+        1.3, answer, "hypothesis_table", lambda right: lambda method, n, each, _: right(method, n, each),
+    ),
+    "ends at the next hypothesis": (1, ends, "_crossing", lambda _: lambda table, *a: table.share[a[-1]]),
+}  # fmt: skip
+"""Of each: Γ, and what of the code is replaced by what."""
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("fault", SHARE_FAULTS)
+def test_a_fault_in_intervals_of_shares(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dependence, place, name, broken = SHARE_FAULTS[fault]
+    question = _shares("oc+" if dependence == 1 else "guarded", dependence)
+    monkeypatch.setattr(place, name, broken(getattr(place, name)))
     assert _off(question) > EXACT
