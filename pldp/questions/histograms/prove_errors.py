@@ -16,6 +16,7 @@ from pldp.estimate.inference import Recipe
 from pldp.estimate.invert import hypothesis_table
 from pldp.proof.compared import NEAR, Compared, errors_between
 from pldp.proof.laws import support_law
+from pldp.questions.histograms.prove_hidden import errors_of_level_shares, variance_of
 from pldp.questions.histograms.prove_tables import Cells, Known
 
 if TYPE_CHECKING:
@@ -30,8 +31,14 @@ _KEY = ("attribute", "value")
 
 
 def errors(plan: Histograms, cells: Cells, known: Known, weights: Floats | None) -> Iterator[Compared]:
-    """Of shares, with `weights` where these have a formula, and of every level; both ends of intervals."""
+    """Of shares, with `weights` where these have a formula, and of every level; both ends of intervals, where levels
+    are public."""
     if plan.hidden is not None:
+        expected = variance_of(known.method, known, plan.hidden)
+        beyond = known.whole * (1 - known.whole) * plan.recipe.population
+        yield _published(cells, known, expected + beyond)
+        name = None if plan.one_level_for_all else known.attribute.name
+        yield errors_of_level_shares(cells, known, plan.hidden, name)
         return
     yield from errors_of_levels(cells, known)
     if weights is not None:

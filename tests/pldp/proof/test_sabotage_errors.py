@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pldp.estimate import answer, ends, guarded, invert
+from pldp.estimate import answer, ends, guarded, hidden, invert
 from pldp.estimate.distributions import t
+from pldp.questions.histograms import hidden as histogram_hidden
 from pldp.questions.numbers import estimate as number_estimate
 from pldp.questions.numbers import means
 from pldp.questions.proof import EXACT
@@ -37,8 +39,12 @@ ERRORS: dict[str, Callable[[], Question]] = {f"means {name}": _world(name) for n
 """The table whose standard errors are slightly off, of a world."""
 ERRORS |= {f"histograms {name}": _world(name) for name in HISTOGRAMS}
 ERRORS |= {f"level_estimates {name}": _world(name) for name in HISTOGRAMS}
-ENDS = {place: made for place, made in ERRORS.items() if not place.startswith("level_")}
+ENDS: dict[str, Callable[[], Question]] = {
+    place: made for place, made in ERRORS.items() if not place.startswith("level_")
+}
 """Whose intervals are slightly shorter."""
+ERRORS |= {f"histograms {name}": _world(name) for name in ("hidden", "hidden brr")}
+ERRORS |= {"level_shares hidden": _world("hidden")}
 
 
 def _spoilt(question: Question, table: str, column: str, change: Callable[[Any], Any], patch: Any) -> None:
@@ -171,5 +177,31 @@ SHARE_FAULTS: dict[str, tuple[Any, Any, str, Callable[[Any], Any]]] = {
 def test_a_fault_in_intervals_of_shares(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     dependence, place, name, broken = SHARE_FAULTS[fault]
     question = _shares("oc+" if dependence == 1 else "guarded", dependence)
+    monkeypatch.setattr(place, name, broken(getattr(place, name)))
+    assert _off(question) > EXACT
+
+
+HIDDEN_FAULTS: dict[str, tuple[str, str, str, Callable[[Any], Any]]] = {
+    "levels taken as fixed": ("hidden", "auem", "auem", lambda right: partial(right, levels="fixed")),
+    "another error": ("hidden", "sum", "hidden_sum", lambda right: lambda *a: _scaled(right(*a))),
+    "the better mix of levels": (
+        "hidden brr", "self-calibrated", "calibrated_noise",
+        lambda right: lambda p, q, gap, v, *rest: right(p, q, gap, 0.99 * v, *rest),
+    ),
+}  # fmt: skip
+
+
+def _scaled(estimate: hidden.Estimate) -> hidden.Estimate:
+    return hidden.Estimate(estimate.frequency, estimate.standard_error * SLIGHT)
+
+
+@pytest.mark.parametrize("fault", HIDDEN_FAULTS)
+def test_a_fault_in_errors_of_hidden_levels(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, method, name, broken = HIDDEN_FAULTS[fault]
+    question: Any = WORLDS[world]().question
+    attributes = tuple(one.model_copy(update={"methods": (method,)}) for one in question.attributes)
+    question = question.model_copy(update={"attributes": attributes})
+    assert _off(question) <= EXACT
+    place = hidden if name == "calibrated_noise" else histogram_hidden
     monkeypatch.setattr(place, name, broken(getattr(place, name)))
     assert _off(question) > EXACT
