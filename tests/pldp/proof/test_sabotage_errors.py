@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,17 +13,21 @@ import pytest
 from pldp.estimate import answer, ends, guarded, hidden, invert
 from pldp.estimate.distributions import t
 from pldp.questions.histograms import hidden as histogram_hidden
+from pldp.questions.items import ends as items_ends
+from pldp.questions.items import mining, pooling, sampled
 from pldp.questions.numbers import estimate as number_estimate
 from pldp.questions.numbers import means
 from pldp.questions.proof import EXACT
 from pldp.questions.question import Question
 from tests.pldp.proof.test_proof import FEW, WORLDS
 from tests.pldp.questions.histograms.people import question as histogram_question
+from tests.pldp.questions.items.memory import make_question
 from tests.pldp.questions.numbers import test_question as numbers
 
 SLIGHT = 1.0001
 SHORTER = 0.999
 HISTOGRAMS = ("krr", "subset of 70", "brr", "oue", "olh")
+ITEMS = ("bits", "one value", "bits at a small ε", "sampling", "sampling at a large ε")
 MEANS = ("pm", "duchi", "hm", "laplace")
 PERSONAL = {"tau": 1.5, "importance": {"age": "a", "pay": "b", "size": "c"}}
 
@@ -39,6 +44,7 @@ ERRORS: dict[str, Callable[[], Question]] = {f"means {name}": _world(name) for n
 """The table whose standard errors are slightly off, of a world."""
 ERRORS |= {f"histograms {name}": _world(name) for name in HISTOGRAMS}
 ERRORS |= {f"level_estimates {name}": _world(name) for name in HISTOGRAMS}
+ERRORS |= {f"itemsets {name}": _world(name) for name in ITEMS}
 ENDS: dict[str, Callable[[], Question]] = {
     place: made for place, made in ERRORS.items() if not place.startswith("level_")
 }
@@ -203,5 +209,59 @@ def test_a_fault_in_errors_of_hidden_levels(fault: str, monkeypatch: pytest.Monk
     question = question.model_copy(update={"attributes": attributes})
     assert _off(question) <= EXACT
     place = hidden if name == "calibrated_noise" else histogram_hidden
+    monkeypatch.setattr(place, name, broken(getattr(place, name)))
+    assert _off(question) > EXACT
+
+
+ITEM_FAULTS: dict[str, tuple[str, Any, str, Callable[[Any], Any]]] = {
+    "people between levels": ("bits", pooling, "spread", lambda _: lambda share, n: 0 * share),
+    "people between halves": ("sampling", pooling, "spread", lambda _: lambda share, n: 0 * share),
+    "noise of sets": ("bits", mining, "moments", lambda right: lambda *a: _half_noise(right(*a))),
+    "longer rows": (
+        "short", sampled, "Overlong", lambda right: _Without(right),
+    ),
+    "weights by noise alone": (
+        "bits", pooling, "water_filled", lambda right: lambda shares, cost, cap: right(shares, cost - 0.09, cap),
+    ),
+    "noise about nobody": ("sampling", sampled, "score_ends", lambda right: _noise_of_nobody(right)),
+    "noise of others": ("one value", items_ends, "_single_noise", lambda right: lambda *a: _swapped(right(*a))),
+    "half of the weights": ("bits", items_ends, "score_ends", lambda right: _half_weights(right)),
+}  # fmt: skip
+
+
+def _half_noise(both: Any) -> Any:
+    return both[0], both[1] / 2
+
+
+def _half_weights(right: Any) -> Any:
+    return lambda support, noise, n, weights, *rest, **named: right(support, noise, n, weights / 2, *rest, **named)
+
+
+def _swapped(three: Any) -> Any:
+    return three[1], three[0], three[2]
+
+
+class _Without:
+    """Of longer rows, without the noise that they add."""
+
+    def __init__(self, right: Any) -> None:
+        self.right = right
+
+    def of(self, *arguments: Any) -> Any:
+        return replace(self.right.of(*arguments), spread=0.0)
+
+
+def _noise_of_nobody(right: Any) -> Any:
+    def ends_of(support: Any, noise: Any, *rest: Any, **named: Any) -> Any:
+        return right(support, (noise[0], noise[0]), *rest, **named)
+
+    return ends_of
+
+
+@pytest.mark.parametrize("fault", ITEM_FAULTS)
+def test_a_fault_in_errors_of_items(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, place, name, broken = ITEM_FAULTS[fault]
+    question = make_question(protocol="sampling", sampling={"padding": 2}) if world == "short" else _world(world)()
+    assert _off(question) <= EXACT
     monkeypatch.setattr(place, name, broken(getattr(place, name)))
     assert _off(question) > EXACT
