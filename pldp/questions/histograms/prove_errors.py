@@ -16,7 +16,7 @@ from pldp.estimate.inference import Recipe
 from pldp.estimate.invert import hypothesis_table
 from pldp.proof.compared import NEAR, Compared, errors_between
 from pldp.proof.laws import support_law
-from pldp.questions.histograms.prove_hidden import errors_of_level_shares, variance_of
+from pldp.questions.histograms.prove_hidden import ends_of, errors_of_level_shares, variance_of
 from pldp.questions.histograms.prove_tables import Cells, Known
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def errors(plan: Histograms, cells: Cells, known: Known, weights: Floats | None)
         yield _published(cells, known, expected + beyond)
         name = None if plan.one_level_for_all else known.attribute.name
         yield errors_of_level_shares(cells, known, plan.hidden, name)
+        yield ends_of(cells, known, plan.hidden, plan.recipe)
         return
     yield from errors_of_levels(cells, known)
     if weights is not None:

@@ -6,6 +6,7 @@ report, in expectation over levels, the level that is reported (b) and the bits 
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,15 +17,22 @@ from pldp.proof.compared import Compared, errors_between
 from pldp.proof.laws import ROUNDING, support_law
 
 if TYPE_CHECKING:
+    from pldp.estimate.inference import Recipe
     from pldp.questions.histograms.plan import HiddenPlan
     from pldp.questions.histograms.prove_tables import Cells, Known
 
 
-def variance_of(method: str, known: Known, hidden: HiddenPlan) -> Floats:
-    """Of a published share, times the people, (value,): what `sum`, `auem` and `self-calibrated` are to have."""
+_FAR, _MANY = 5.0, 200.0
+"""Errors from 0 and 1, and people, that an error must be for the law of a test to be near its normal one."""
+_NEARLY = 0.02
+
+
+def variance_of(method: str, known: Known, hidden: HiddenPlan, tested: Floats | None = None) -> Floats:
+    """Of a published share, times the people, (value,): what `sum`, `auem` and `self-calibrated` are to have; or where
+    `tested` is the share, which moves what is expected of reports but not what was seen of them."""
     laws = [support_law(at.protocol, float(at.budget)) for at in known.attribute.levels]
     p, q, gap = (np.array([getattr(one, part) for one in laws]) for part in ("p", "q", "gap"))
-    people, f = known.sizes / known.sizes.sum(), known.whole
+    people, f = known.sizes / known.sizes.sum(), known.whole if tested is None else tested
     if method == "self-calibrated":
         symmetric = isinstance(known.attribute.levels[0].protocol, BRR)
         return _calibrated(p, q, people, f, symmetric=symmetric)
@@ -38,9 +46,12 @@ def variance_of(method: str, known: Known, hidden: HiddenPlan) -> Floats:
         square = support * (chance @ if_supported**2)[:, None] + (1 - support) * (chance @ else_**2)[:, None]
         return np.asarray(people @ square - f)
     expected = unit.T @ support  # (b, value): what of ψ is taken from the support
-    square = support * (chance @ (1 - expected) ** 2) + (1 - support) * (chance @ expected**2)
+    actual = q[:, None] + gap[:, None] * known.whole
+    square = actual * (chance @ (1 - expected) ** 2) + (1 - actual) * (chance @ expected**2)
     seen, divisor = people @ support, people @ gap
     variance = np.maximum(people @ square, seen * (1 - seen)) / divisor**2 - f * (1 - f)
+    if tested is not None:
+        return np.asarray(variance)
     noise = (np.outer(p * (1 - p), f) + np.outer(q * (1 - q), 1 - f)) / gap[:, None] ** 2
     return np.asarray(np.maximum(variance, noise.min(axis=0)))
 
@@ -73,3 +84,32 @@ def errors_of_level_shares(cells: Cells, known: Known, hidden: HiddenPlan, name:
     stated = cells.at("level_shares", "standard_error", ("attribute", "level"), asked)
     slack = 8 * ROUNDING / law.gap
     return errors_between(f"errors of levels beside {name}", stated**2 * known.sizes.sum(), noise, slack)
+
+
+def _unsure(known: Known, hidden: HiddenPlan) -> float:
+    """How much of the variance between people is not taken off, because D̂ = Σ ρ̂ (p − q) may be an error lower."""
+    level = support_law(hidden.protocol, float(hidden.budget))
+    gap = np.array([support_law(at.protocol, float(at.budget)).gap for at in known.attribute.levels])
+    people = known.sizes / known.sizes.sum()
+    by_report, divisor = (gap - level.q * gap.sum()) / level.gap, float(people @ gap)
+    spread = float((level.q + level.gap * people) @ by_report**2) - divisor**2
+    low = max(divisor - float(np.sqrt(max(spread, 0) / known.sizes.sum())), gap.min())
+    return 1 - min(low / divisor, 1.0) ** 2
+
+
+def ends_of(cells: Cells, known: Known, hidden: HiddenPlan, recipe: Recipe) -> Compared:
+    """Ends, away from 0 and 1, are where the distance is z errors of the share in question. To `_NEARLY`: tests also
+    reckon with half a count, with skewness and with what the reports about levels leave open."""
+    n, z = known.sizes.sum(), NormalDist().inv_cdf(0.5 + recipe.confidence / 2)
+    asked = [(known.attribute.name, value) for value in known.attribute.values]
+    off = []
+    for column in ("ci_low", "ci_high"):
+        ends = cells.at("histograms", column, ("attribute", "value"), asked)
+        inside = np.clip(ends, 0, 1)
+        variance = variance_of(known.method, known, hidden, inside)
+        between = _unsure(known, hidden) if known.method == "auem" and not recipe.population else recipe.population
+        error = np.sqrt((np.maximum(variance, 0) + between * inside * (1 - inside)) / n)
+        far = np.isnan(ends) | ((np.minimum(ends, 1 - ends) > _FAR * error) & (error * n > _MANY))
+        reach = z * np.maximum(error, 1 / n)
+        off.append(np.where(far, np.abs(np.abs(ends - known.whole) / reach - 1) - _NEARLY, 0.0))
+    return Compared.between(f"intervals of {known.attribute.name} by {known.method}", np.maximum(off, 0), 0.0)

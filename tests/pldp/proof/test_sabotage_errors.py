@@ -201,12 +201,34 @@ def _scaled(estimate: hidden.Estimate) -> hidden.Estimate:
     return hidden.Estimate(estimate.frequency, estimate.standard_error * SLIGHT)
 
 
+def _by(world: str, method: str) -> Question:
+    question: Any = WORLDS[world]().question
+    attributes = tuple(one.model_copy(update={"methods": (method,)}) for one in question.attributes)
+    return question.model_copy(update={"attributes": attributes})
+
+
+@pytest.mark.parametrize("factor", [0.95, 1.05])
+@pytest.mark.parametrize(
+    ("world", "method", "name"),
+    [
+        ("hidden", "auem", "fieller_interval"),
+        ("hidden", "sum", "sum_interval"),
+        ("hidden brr", "self-calibrated", "calibrated_interval"),
+    ],
+)
+def test_intervals_under_hidden_levels_that_are_too_short_or_long(
+    world: str, method: str, name: str, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question, right = _by(world, method), getattr(histogram_hidden, name)
+    assert _off(question) <= EXACT
+    monkeypatch.setattr(histogram_hidden, name, lambda *a, **k: right(*a[:-1], a[-1] * factor, **k))
+    assert _off(question) > EXACT
+
+
 @pytest.mark.parametrize("fault", HIDDEN_FAULTS)
 def test_a_fault_in_errors_of_hidden_levels(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world, method, name, broken = HIDDEN_FAULTS[fault]
-    question: Any = WORLDS[world]().question
-    attributes = tuple(one.model_copy(update={"methods": (method,)}) for one in question.attributes)
-    question = question.model_copy(update={"attributes": attributes})
+    question = _by(world, method)
     assert _off(question) <= EXACT
     place = hidden if name == "calibrated_noise" else histogram_hidden
     monkeypatch.setattr(place, name, broken(getattr(place, name)))
