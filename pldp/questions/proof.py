@@ -30,8 +30,8 @@ def proof(questions: Sequence[Question], stream: Keystream) -> tuple[Gate, ...]:
         ),
         _equal(
             "truth_recovered",
-            "Expected counts of made-up people with known answers come back as those answers, through the same "
-            "estimators and tables, to 1e-9",
+            "Expected counts of made-up people with known answers come back as those answers, with the errors and "
+            "intervals that their formulas give, through the same estimators and tables, to 1e-9",
             (one for question in questions for one in question.recovered()),
         ),
         rehearsal(list(_trials(questions, stream))),
