@@ -12,6 +12,7 @@ import pytest
 
 from pldp.estimate import answer, ends, guarded, hidden, invert
 from pldp.estimate.distributions import t
+from pldp.questions.aggregates import totals
 from pldp.questions.histograms import hidden as histogram_hidden
 from pldp.questions.items import ends as items_ends
 from pldp.questions.items import mining, pooling, sampled
@@ -45,6 +46,7 @@ ERRORS: dict[str, Callable[[], Question]] = {f"means {name}": _world(name) for n
 ERRORS |= {f"histograms {name}": _world(name) for name in HISTOGRAMS}
 ERRORS |= {f"level_estimates {name}": _world(name) for name in HISTOGRAMS}
 ERRORS |= {f"itemsets {name}": _world(name) for name in ITEMS}
+ERRORS |= {"aggregates aggregates": _world("aggregates")}
 ENDS: dict[str, Callable[[], Question]] = {
     place: made for place, made in ERRORS.items() if not place.startswith("level_")
 }
@@ -286,4 +288,16 @@ def test_a_fault_in_errors_of_items(fault: str, monkeypatch: pytest.MonkeyPatch)
     question = make_question(protocol="sampling", sampling={"padding": 2}) if world == "short" else _world(world)()
     assert _off(question) <= EXACT
     monkeypatch.setattr(place, name, broken(getattr(place, name)))
+    assert _off(question) > EXACT
+
+
+def test_totals_whose_intervals_are_of_a_normal_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = _world("aggregates")()
+    assert _off(question) <= EXACT
+
+    def normal(spends: Any, users: Any, confidence: float) -> float:
+        variance = users @ (2 * np.exp(-spends) / np.expm1(-spends) ** 2)
+        return 1.959964 * float(np.sqrt(variance))
+
+    monkeypatch.setattr(totals, "reach", normal)
     assert _off(question) > EXACT
