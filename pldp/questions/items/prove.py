@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,17 +158,22 @@ def recovered(plan: Items) -> Iterator[Compared]:
     tables = plan.tables(plan.conclude(tallies, {plan.methods[0]: mined}))
     position = {name: place for place, name in enumerate(plan.items)}
 
-    def truth(items: list[str]) -> float:
-        held = [each[[position[item] for item in items]].prod() for each in by_level]
-        return float(np.average(held, weights=people))
+    def truths(sets: Sequence[Sequence[str]]) -> Floats:
+        """All at once: shorter sets are filled up with what everybody holds."""
+        longest = max(map(len, sets), default=1)
+        places = np.full((len(sets), longest), len(position))
+        for row, items in zip(places, sets, strict=True):
+            row[: len(items)] = [position[item] for item in items]
+        held = [np.append(each, 1.0)[places].prod(axis=1) for each in by_level]
+        return np.asarray(np.average(held, weights=people, axis=0))
 
     rows, rules = tables["itemsets"], tables["rules"]
     slack = max(_slack(level, max(map(len, rows["items"]), default=1)) for level in plan.levels)
-    yield Compared.between("supports of item sets", rows["support"], [truth(items) for items in rows["items"]], slack)
+    yield Compared.between("supports of item sets", rows["support"], truths(list(rows["items"])), slack)
     yield Compared.between("lengths of item sets", rows["length"], [len(items) for items in rows["items"]])
     sides = list(zip(rules["antecedent"], rules["consequent"], strict=True)) if rules else []
-    below = np.array([truth(left) for left, _ in sides])
-    expected = np.array([truth([*left, *right]) for left, right in sides]) / below
+    below = truths([left for left, _ in sides])
+    expected = truths([[*left, *right] for left, right in sides]) / below
     confidence = np.asarray(rules["confidence"] if rules else [], dtype=np.float64)
     yield Compared.between("confidences of rules", confidence * below, expected * below, 2 * slack)
     yield Compared.between("supports of rules", rules["support"] if rules else [], expected * below, slack)
