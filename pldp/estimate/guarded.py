@@ -101,7 +101,8 @@ def tilted_moments(
 
     Who of the holders chose which level varies, their number does not: with e_τ = f_τ(1 − f_τ) and b_τ = w_τ/n_τ − 1/n
     this part is [Σ n_τ b_τ² e_τ − (Σ n_τ b_τ e_τ)²/Σ n_τ e_τ]·n/(n−1); without tilt it is S² Σ (w_τ − π_τ)²/n_τ. Where
-    f is the share of a population that these people are drawn from, holders vary too: Σ w_τ² e_τ/n_τ.
+    f is the share of a population that these people are drawn from, holders vary too, and with them how many people
+    chose each level: Σ w_τ² e_τ/n_τ + Σ n_τ (f_τ − f)²/n², for `sum` f(1 − f)/n whoever chose what.
     """
     sizes = n[:, None].astype(np.float64)
     total = sizes.sum()
@@ -113,7 +114,8 @@ def tilted_moments(
     shared = (apart * spread).sum(axis=-2) ** 2 / np.where(all_spread > 0, all_spread, 1)
     chosen = np.maximum((apart**2 * spread).sum(axis=-2) - shared, 0) * total / max(total - 1, 1)
     if population:
-        chosen = ((weights / sizes) ** 2 * spread).sum(axis=-2)
+        away = inside - np.clip(frequency, 0, 1)[..., None, :]
+        chosen = ((weights / sizes) ** 2 * spread).sum(axis=-2) + (sizes * away**2).sum(axis=-2) / total**2
     return bias, (weights**2 * noise.at(inside) / sizes).sum(axis=-2) + chosen
 
 

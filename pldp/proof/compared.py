@@ -9,6 +9,9 @@ import numpy as np
 
 from pldp.channels.protocol import Floats
 
+NEAR = 1e-6
+"""What formulas leave out of an error or of an interval, as a share of it: terms of one person among a million."""
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -25,3 +28,9 @@ class Compared:
         apart: Floats = np.abs(np.asarray(these, dtype=np.float64) - np.asarray(those, dtype=np.float64))
         largest = float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
         return cls(what, max(largest - slack, 0.0), slack)
+
+
+def errors_between(what: str, stated: Any, expected: Any, slack: float = 0.0) -> Compared:
+    """Variances times people, to `NEAR`, in which a slack is too; one is added, because without noise there is none."""
+    apart = np.abs((np.asarray(stated, dtype=np.float64) + 1) / (np.asarray(expected, dtype=np.float64) + 1) - 1)
+    return Compared.between(what, np.maximum(apart - NEAR, 0), 0.0, max(slack - NEAR, 0.0))

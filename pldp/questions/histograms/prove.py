@@ -18,6 +18,7 @@ from pldp.proof.laws import ROUNDING, support_law
 from pldp.proof.power import Count, shared
 from pldp.proof.support import BLOCKS, cells_for, compare_support, people_for, support_trial
 from pldp.proof.trial import OFF, Trial, shifted
+from pldp.questions.histograms.prove_errors import errors, noise_of
 from pldp.questions.histograms.prove_tables import Cells, Known, published, shares_of_levels
 from pldp.questions.histograms.reports import HistogramTally
 from pldp.questions.histograms.reports import weights as set_bits
@@ -69,34 +70,14 @@ def recovered(plan: Histograms) -> Iterator[Compared]:
             weights = _weights(plan, attribute, method, truth) if leaning else np.eye(len(truth), 1)
             whole = (weights * truth).sum(axis=0)
             by_level = truth if leaning else np.repeat(truth[:1], len(plan.levels), axis=0)
-            yield from published(cells, Known(attribute, method, by_level, whole, _sizes(plan), slack))
-            if leaning and len(attribute.values) > 1:
-                yield _errors(plan, cells, attribute, weights, whole, slack)
+            known_shares = Known(attribute, method, by_level, whole, _sizes(plan), slack)
+            yield from published(cells, known_shares)
+            if len(attribute.values) > 1:
+                yield from errors(alone, cells, known_shares, weights if leaning else None)
         if plan.hidden is not None:
             names = [None] if plan.one_level_for_all else [attribute.name for attribute in attributes]
             slack = ROUNDING / plan.hidden.protocol.gap
             yield from shares_of_levels(cells, names, plan.levels, _sizes(plan), slack)
-
-
-def _errors(
-    plan: Histograms, cells: Cells, attribute: AttributePlan, weights: Floats, whole: Floats, slack: float
-) -> Compared:
-    """The variance of docs/methods.md, section 7, times n; one is added, because without noise there is none."""
-    share = np.clip(whole, 1 / MADE_UP, 1 - 1 / MADE_UP)
-    sizes, spread = _sizes(plan)[:, None] / MADE_UP, share * (1 - share) * MADE_UP / (MADE_UP - 1)
-    noise, apart = weights**2 * _noise(attribute, share) / sizes, (weights - sizes) ** 2 / sizes
-    expected = noise.sum(axis=0) + spread * (apart.sum(axis=0) + plan.recipe.population)
-    values = [(attribute.name, value) for value in attribute.values]
-    columns = ("unbiased_standard_error", "standard_error")
-    there = [cells.at("histograms", column, ("attribute", "value"), values) for column in columns]
-    stated = np.stack(there) ** 2 * MADE_UP
-    return Compared.between(f"errors of {attribute.name}", (stated + 1) / (expected + 1), 1.0, 8 * slack)
-
-
-def _noise(attribute: AttributePlan, share: Floats) -> Floats:
-    """v_τ of one report, (level, value)."""
-    laws = [support_law(at.protocol, float(at.budget)) for at in attribute.levels]
-    return np.stack([(share * one.p * (1 - one.p) + (1 - share) * one.q * (1 - one.q)) / one.gap**2 for one in laws])
 
 
 def _weights_known(plan: Histograms, method: str) -> bool:
@@ -118,7 +99,7 @@ def _weights(plan: Histograms, attribute: AttributePlan, method: str, truth: Flo
         return np.asarray(np.broadcast_to(sizes, truth.shape))
 
     def weights(share: Floats, between: float) -> Floats:
-        raw = sizes / (_noise(attribute, share) + between * share * (1 - share) * MADE_UP / (MADE_UP - 1))
+        raw = sizes / (noise_of(attribute, share) + between * share * (1 - share) * MADE_UP / (MADE_UP - 1))
         return np.asarray(raw / raw.sum(axis=0))
 
     uniform = np.full(truth.shape[1], 1 / truth.shape[1])

@@ -170,6 +170,9 @@ def recovered(plan: Items) -> Iterator[Compared]:
     rows, rules = tables["itemsets"], tables["rules"]
     slack = max(_slack(level, max(map(len, rows["items"]), default=1)) for level in plan.levels)
     yield Compared.between("supports of item sets", rows["support"], truths(list(rows["items"])), slack)
+    from pldp.questions.items.prove_errors import errors
+
+    yield from errors(plan, rows, by_level, people, adapted, slack)
     yield Compared.between("lengths of item sets", rows["length"], [len(items) for items in rows["items"]])
     sides = list(zip(rules["antecedent"], rules["consequent"], strict=True)) if rules else []
     below = truths([left for left, _ in sides])

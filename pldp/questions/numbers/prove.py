@@ -18,7 +18,8 @@ from pldp.proof.trial import Trial
 from pldp.questions.madeup import NoReports
 from pldp.questions.numbers.distribution import pools
 from pldp.questions.numbers.estimate import FALLBACK, NumbersResult, estimate_means, users_of
-from pldp.questions.numbers.plan import DISTRIBUTION, MEAN
+from pldp.questions.numbers.plan import DISTRIBUTION, MEAN, Question
+from pldp.questions.numbers.prove_errors import Known, Stated, compared
 from pldp.questions.numbers.ramps import Class, Design
 from pldp.questions.numbers.reports import NumberCounts
 from pldp.questions.question import ANSWER
@@ -89,13 +90,29 @@ def recovered(plan: Numbers) -> Iterator[Compared]:
         else:
             means = estimate_means(plan, counts, plan.recipe, method)
         rows = plan.tables(NumbersResult(tuple(counts), users_of(plan, counts), means, ()))["means"]
-        published = dict(zip(rows["attribute"], rows["mean"], strict=True))
+        published = {name: {key: rows[key][row] for key in rows} for row, name in enumerate(rows["attribute"])}
         people = np.array([len(level.classes) / level.sampled for level in plan.levels])
         for i, question in enumerate(plan.questions):
             if question.kind == MEAN:
-                there = (published[question.attribute] - question.lower) / question.bounds.half_width - 1
-                whole = people @ np.array([means[i] for means in by_level]) / people.sum()
-                yield Compared.between(f"{question.attribute} by {method}", there, whole, _blur(plan, i))
+                row, blurred = published[question.attribute], _blur(plan, i)
+                there, *ends = (_inside(question, row[column]) for column in ("mean", "ci_low", "ci_high"))
+                level_means = [means[i] for means in by_level]
+                whole = people @ np.array(level_means) / people.sum()
+                what = f"{question.attribute} by {method}"
+                yield Compared.between(what, there, whole, blurred)
+                if row["method"] in ALONE or plan.recipe.level_weight_cap is None:
+                    error = row["standard_error"] / question.bounds.half_width
+                    yield from compared(
+                        Stated(what, error, ends[0], ends[1], blurred),
+                        Known.of(plan, i, EACH, level_means),
+                        row["method"],
+                        plan.recipe,
+                    )
+
+
+def _inside(question: Question, value: float) -> float:
+    """In [−1, 1] terms."""
+    return (value - question.lower) / question.bounds.half_width - 1
 
 
 def _ramps(plan: Numbers, asked: int) -> Compared:

@@ -24,6 +24,7 @@ from pldp.estimate.hidden import (
     level_tally,
     self_calibrated,
 )
+from pldp.estimate.hidden_choice import gap_variation
 from pldp.estimate.likelihood import Blocks, fits, maximum_likelihood, report_block, table_blocks, tally, tally_hidden
 from pldp.estimate.mixture import Mixture, correct_em, emoa_paper
 from pldp.estimate.simulate import whole_counts
@@ -62,6 +63,16 @@ def test_no_tally_of_few_people_leaves_no_error(kind: type[PureProtocol], estima
             estimate = estimator(joint, levels, protocols, report)
             clearest = protocols[-1].noise_variance(np.clip(estimate.frequency, 0, 1)) / n
             assert np.all(estimate.standard_error >= np.sqrt(clearest) * (1 - 1e-12))
+
+
+@pytest.mark.parametrize("stretch", [40, 60, 80, 120])
+@pytest.mark.parametrize("epsilon_p", [Fraction(1, 10), Fraction(1), Fraction(3)])
+def test_budgets_that_leave_no_noise_have_errors_all_the_same(stretch: int, epsilon_p: Fraction) -> None:
+    """Rounding made variances negative, and their roots no numbers."""
+    protocols, report = three(KRR, 5, Fraction(stretch)), level_report(3, epsilon_p)
+    joint, told = expected(protocols, report, 100_000)
+    assert np.isfinite(hidden_sum(joint, told, protocols, report).standard_error).all()
+    assert np.isfinite(gap_variation(whole_counts(SHARES, 100_000), protocols, report))
 
 
 @pytest.mark.parametrize("kind", LEVEL_FREE)
