@@ -28,6 +28,7 @@ from pldp.questions.proof import EXACT, rehearsal
 from pldp.questions.question import Question
 from tests.pldp.proof.test_proof import FEW, MANY, WORLDS
 from tests.pldp.questions.histograms.people import question as histogram_question
+from tests.pldp.questions.items.memory import NAMES, ONE, make_question
 from tests.pldp.questions.memory import passes
 from tests.pldp.questions.numbers import test_question as numbers
 
@@ -172,6 +173,39 @@ def _nudged_items(level: Any) -> Any:
             parameters = _off_by_a_millionth(items.parameters)
             update = {"items": _again(items, parameters=parameters)}
     return _again(level, channel=_again(channel, **update))
+
+
+LEVELS = {"of": 3, "levels": dict(zip(NAMES, (1, 2, 1, 2, 1, 2), strict=True))}
+SINGLE = {**ONE, "budget": {"total": 2, "bound": 1000}, "levels": None, "users": None}
+LOUDER: dict[str, tuple[Callable[[], Items], Callable[[Any], Any]]] = {
+    "two values that are told as they are": (
+        lambda: make_question(**{**SINGLE, "budget": {"total": 2}}),
+        lambda channel: _again(channel, redraw=(0, 0, *channel.redraw[2:])),
+    ),
+    "values that aprr draws anew less often": (
+        lambda: make_question(**SINGLE, protocol="aprr", sensitivity=LEVELS),
+        lambda channel: _again(channel, redraw=tuple(int(redraw * 0.99) for redraw in channel.redraw)),
+    ),
+    "a row of more than 30": (
+        lambda: make_question(protocol="bounded", budget={"total": 40}, levels=None, users=None),
+        lambda channel: _again(
+            channel,
+            keep_one=tuple(SCALE - (SCALE - keep) // 2 for keep in channel.keep_one),
+            keep_zero=tuple(SCALE - (SCALE - keep) // 2 for keep in channel.keep_zero),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOUDER)
+def test_a_channel_of_items_that_spends_more(name: str) -> None:
+    """A ratio of two chances of nothing is no number, which passed. By aprr, and of rows of more than 30, nothing was
+    compared with the budget."""
+    made, wrong = LOUDER[name]
+    question = made()
+    level = _again(question.levels[0], channel=wrong(question.levels[0].channel))
+    assert max(one.off for one in question.recomputed()) <= EXACT
+    assert max(one.off for one in question.model_copy(update={"levels": (level,)}).recomputed()) > 1e-3
 
 
 def _again(model: Any, **fields: Any) -> Any:
