@@ -46,8 +46,8 @@ def recomputed(plan: Aggregates) -> Iterator[Compared]:
     rows = np.array(plan.rows, dtype=np.float64)
     for law in plan.laws:
         unit, noise = law.ticks / 2.0**TICK_BITS, TwoSidedGeometric(law.digits, law.tail)
-        again = np.array(_moments(unit))
-        yield _off(f"noise of {unit:.6g}", np.array(noise.moments), again, _steps(unit, again), unit)
+        stated, again = np.array([noise.mean_size, noise.variance]), np.array(_moments(unit))
+        yield _off(f"noise of {unit:.6g}", stated, again, _steps(unit, again), unit)
     for provider in plan.providers:
         x = spends(plan, provider)
         budgets = np.array([[float(budget) for budget in profile.budgets] for profile in plan.profiles])

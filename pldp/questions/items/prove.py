@@ -82,18 +82,19 @@ def _log_odds(keep: int) -> float:
 
 
 def _values_again(channel: OneValue, plan: Items, level: ItemLevel) -> Iterator[Compared]:
-    """The matrix again from chances. By aprr every value is drawn anew with the chance that its budget gives; else the
-    worst log ratio of a pair over the pair's bound is to be one at the most."""
-    matrix = value_matrix(channel)
+    """The matrix again from chances. By aprr, and where values are alike, each is drawn anew with the chance that its
+    budget gives; else the worst log ratio of a pair over the pair's bound is to be one at the most."""
+    matrix, k = value_matrix(channel), len(channel.redraw)
     yield Compared(f"values at {level.level}", float(np.abs(matrix - channel.kernel.matrix).max()))
+    promised = np.array([float(each) for each in plan.promises(level) or (level.budget,) * k])
+    budgets = [promised.min()] * k if len({*channel.redraw}) == 1 and {*channel.mass} == {1} else []
     if plan.protocol == "aprr" and plan.sensitivity is not None and plan.n_sensitivities is not None:
         budgets = [level_budgets(plan.n_sensitivities, level.budget)[each] for each in plan.sensitivity]
-        k = len(matrix)
+    if budgets:
         redraw = [0.0 if e is None else k / (math.exp(min(float(e), 700.0)) + k - 1) for e in budgets]
-        again = np.array([redraw, np.full(k, 1 / k)])
-        yield Compared(f"redraws at {level.level}", off(np.array(_chances(channel)), again))
+        apart = off(np.array(_chances(channel)), np.array([redraw, np.full(k, 1 / k)]))
+        yield Compared(f"redraws at {level.level}", apart)
         return
-    promised = np.array([float(each) for each in plan.promises(level) or (level.budget,) * len(matrix)])
     over = np.maximum(_worst_pairs(channel, matrix) / np.minimum.outer(promised, promised) - 1, 0.0).max()
     yield Compared.between(f"pairs of values at {level.level}", over, 0.0, ROUNDING / float(promised.min()))
 
@@ -193,12 +194,17 @@ def recovered(plan: Items) -> Iterator[Compared]:
     slack = max(_slack(level, max(map(len, rows["items"]), default=1)) for level in plan.levels)
     yield Compared.between("supports of item sets", rows["support"], [truth(items) for items in rows["items"]], slack)
     yield Compared.between("lengths of item sets", rows["length"], [len(items) for items in rows["items"]])
+    yield Compared.between("people of item sets", np.asarray(rows["n_users"]) / sum(people) / plan.phases, 1.0)
     sides = list(zip(rules["antecedent"], rules["consequent"], strict=True)) if rules else []
     below = np.array([truth(left) for left, _ in sides])
     expected = np.array([truth([*left, *right]) for left, right in sides]) / below
     confidence = np.asarray(rules["confidence"] if rules else [], dtype=np.float64)
     yield Compared.between("confidences of rules", confidence * below, expected * below, 2 * slack)
     yield Compared.between("supports of rules", rules["support"] if rules else [], expected * below, slack)
+    beside = np.array([truth(right) for _, right in sides])
+    lifts = np.array([np.nan if one is None else one for one in rules["lift"]] if rules else [], dtype=np.float64)
+    apart = np.where(np.isnan(lifts), 0.0, lifts * below * beside - expected * below)
+    yield Compared.between("lifts of rules", apart, 0.0, 3 * slack)
 
 
 def _slack(level: ItemLevel, length: int) -> float:

@@ -182,6 +182,10 @@ LOUDER: dict[str, tuple[Callable[[], Items], Callable[[Any], Any]]] = {
         lambda: make_question(**{**SINGLE, "budget": {"total": 2}}),
         lambda channel: _again(channel, redraw=(0, 0, *channel.redraw[2:])),
     ),
+    "values alike that are drawn anew more often": (
+        lambda: make_question(**{**SINGLE, "budget": {"total": 2}}),
+        lambda channel: _again(channel, redraw=tuple(int(redraw * 1.01) for redraw in channel.redraw)),
+    ),
     "values that aprr draws anew less often": (
         lambda: make_question(**SINGLE, protocol="aprr", sensitivity=LEVELS),
         lambda channel: _again(channel, redraw=tuple(int(redraw * 0.99) for redraw in channel.redraw)),
@@ -198,9 +202,9 @@ LOUDER: dict[str, tuple[Callable[[], Items], Callable[[Any], Any]]] = {
 
 
 @pytest.mark.parametrize("name", LOUDER)
-def test_a_channel_of_items_that_spends_more(name: str) -> None:
-    """A ratio of two chances of nothing is no number, which passed. By aprr, and of rows of more than 30, nothing was
-    compared with the budget."""
+def test_a_channel_of_items_at_another_budget(name: str) -> None:
+    """A ratio of two chances of nothing is no number, which passed. By aprr, of rows of more than 30, and of values
+    that spend less nothing was compared with the budget."""
     made, wrong = LOUDER[name]
     question = made()
     level = _again(question.levels[0], channel=wrong(question.levels[0].channel))
@@ -302,6 +306,21 @@ def test_a_column_in_another_order(place: str, monkeypatch: pytest.MonkeyPatch) 
 
     assert _off(question) <= EXACT
     monkeypatch.setattr(type(question), "tables", tables)
+    assert _off(question) > EXACT
+
+
+@pytest.mark.parametrize("place", ["rules.lift", "itemsets.n_users"])
+def test_a_column_of_items_that_is_scaled(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those whose cells are alike in the proof, so that no other order of them shows."""
+    question, right, (table, column) = WORLDS["bits"]().question, Items.tables, place.split(".")
+
+    def tables(self: Any, result: Any) -> Any:
+        made = right(self, result)
+        scaled = [cell and cell * SLIGHT for cell in made[table][column]]
+        return {**made, table: {**made[table], column: scaled}}
+
+    assert _off(question) <= EXACT
+    monkeypatch.setattr(Items, "tables", tables)
     assert _off(question) > EXACT
 
 
