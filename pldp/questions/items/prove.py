@@ -31,6 +31,10 @@ MADE_UP = 10**12
 """People behind expected counts: sets are counted in whole numbers, whose rounding must not be seen."""
 
 
+_SELDOM = 30.0
+"""Log odds beyond which a bit is flipped in so few steps of 2^-64 that its budget may not be spent."""
+
+
 def phase_epsilon(phase: Phase, epsilon: float) -> float:
     """What the protocol may spend on one of ℓ places: k-RR reports support one value, which sampling hides."""
     return math.log1p(phase.length * math.expm1(min(epsilon, 700.0))) if phase.mechanism == "krr" else epsilon
@@ -63,13 +67,14 @@ def _bits_again(channel: Bits, plan: Items, level: ItemLevel) -> Iterator[Compar
         yield Compared(f"items at {level.level}", off(np.array([zero, one], dtype=float), np.array(keeps)))
         return
     # The odds of both bits, which a symmetric channel has alike, spend the row's bound: no less, unless every item is
-    # at what its sensitivity is promised.
-    odds = sum(_log_odds(keep) for keep in channel.keep_one)
+    # at what its sensitivity is promised, or a bit is flipped as seldom as thresholds can tell.
+    odds = [_log_odds(keep) for keep in channel.keep_one]
     promised = plan.promises(level)
     wanted = float(level.budget) if promised is None else min(float(level.budget), float(sum(promised)))
-    apart = np.abs((zero - one).astype(float)).max()
-    spent = abs(odds / wanted - 1) if wanted < 30 else 0.0
-    yield Compared.between(f"items at {level.level}", [spent, float(apart)], 0.0, 4 * len(zero) / TICKS / wanted)
+    apart, spent = np.abs((zero - one).astype(float)).max(), sum(odds) / wanted - 1
+    steps = sum(1 / max(SCALE - keep, 1) for keep in channel.keep_one) / wanted
+    amiss = max(abs(spent) - steps if max(odds) < _SELDOM else spent, 0.0)
+    yield Compared.between(f"items at {level.level}", [amiss, float(apart)], 0.0, 4 * len(zero) / TICKS / wanted)
 
 
 def _log_odds(keep: int) -> float:
@@ -77,24 +82,47 @@ def _log_odds(keep: int) -> float:
 
 
 def _values_again(channel: OneValue, plan: Items, level: ItemLevel) -> Iterator[Compared]:
-    """The matrix again from chances; its worst log ratio of a pair over the pair's bound, which is to be one."""
-    matrix = value_matrix(channel)
+    """The matrix again from chances. By aprr, and where values are alike, each is drawn anew with the chance that its
+    budget gives; else the worst log ratio of a pair over the pair's bound is to be one at the most."""
+    matrix, k = value_matrix(channel), len(channel.redraw)
     yield Compared(f"values at {level.level}", float(np.abs(matrix - channel.kernel.matrix).max()))
-    promised = plan.promises(level)
-    budgets = np.array([float(each) for each in promised or (level.budget,) * len(matrix)])
-    with np.errstate(divide="ignore"):
-        worst = np.array([(np.log(row) - np.log(matrix)).max(axis=1) for row in matrix])
-    bounds = np.minimum.outer(budgets, budgets)
-    np.fill_diagonal(bounds, np.inf)
-    if plan.protocol == "bounded":
-        over = max(0.0, float((worst / bounds).max()) - 1)
-        yield Compared.between(f"pairs of values at {level.level}", over, 0.0, ROUNDING / float(budgets.min()))
+    promised = np.array([float(each) for each in plan.promises(level) or (level.budget,) * k])
+    budgets = [promised.min()] * k if len({*channel.redraw}) == 1 and {*channel.mass} == {1} else []
+    if plan.protocol == "aprr" and plan.sensitivity is not None and plan.n_sensitivities is not None:
+        budgets = [level_budgets(plan.n_sensitivities, level.budget)[each] for each in plan.sensitivity]
+    if budgets:
+        redraw = [0.0 if e is None else k / (math.exp(min(float(e), 700.0)) + k - 1) for e in budgets]
+        apart = off(np.array(_chances(channel)), np.array([redraw, np.full(k, 1 / k)]))
+        yield Compared(f"redraws at {level.level}", apart)
+        return
+    over = np.maximum(_worst_pairs(channel, matrix) / np.minimum.outer(promised, promised) - 1, 0.0).max()
+    yield Compared.between(f"pairs of values at {level.level}", over, 0.0, ROUNDING / float(promised.min()))
+
+
+def _worst_pairs(channel: OneValue, matrix: Floats) -> Floats:
+    """The largest log ratio of the chances of a report under two values: it is one of both, or any other, which either
+    tells by being drawn anew. A report that neither makes shows nothing."""
+    redraw, mass = _chances(channel)
+    there = (mass > 0).astype(int)
+    third = there.sum() > np.add.outer(there, there)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log, anew = np.log(matrix), np.log(redraw)
+        kept = log.diagonal()
+        others = np.where(third, np.subtract.outer(anew, anew), -np.inf)
+        worst = np.fmax(np.fmax(kept[:, None] - log.T, log - kept), others)
+    np.fill_diagonal(worst, 0.0)
+    return np.asarray(worst)
+
+
+def _chances(channel: OneValue) -> tuple[Floats, Floats]:
+    """How likely each value is drawn anew, and to be what is then told."""
+    redraw = np.array([each / SCALE for each in channel.redraw])
+    return redraw, np.array([each / sum(channel.mass) for each in channel.mass])
 
 
 def value_matrix(channel: OneValue) -> Floats:
     """The probability of each reported value (columns) under each value held (rows), for the channel of one value."""
-    redraw = np.array([each / SCALE for each in channel.redraw])
-    mass = np.array([each / sum(channel.mass) for each in channel.mass])
+    redraw, mass = _chances(channel)
     return np.asarray(np.diag(1 - redraw) + np.outer(redraw, mass))
 
 
@@ -174,12 +202,17 @@ def recovered(plan: Items) -> Iterator[Compared]:
 
     yield from errors(plan, rows, by_level, people, adapted, slack)
     yield Compared.between("lengths of item sets", rows["length"], [len(items) for items in rows["items"]])
+    yield Compared.between("people of item sets", np.asarray(rows["n_users"]) / sum(people) / plan.phases, 1.0)
     sides = list(zip(rules["antecedent"], rules["consequent"], strict=True)) if rules else []
     below = truths([left for left, _ in sides])
     expected = truths([[*left, *right] for left, right in sides]) / below
     confidence = np.asarray(rules["confidence"] if rules else [], dtype=np.float64)
     yield Compared.between("confidences of rules", confidence * below, expected * below, 2 * slack)
     yield Compared.between("supports of rules", rules["support"] if rules else [], expected * below, slack)
+    beside = np.array([truth(right) for _, right in sides])
+    lifts = np.array([np.nan if one is None else one for one in rules["lift"]] if rules else [], dtype=np.float64)
+    apart = np.where(np.isnan(lifts), 0.0, lifts * below * beside - expected * below)
+    yield Compared.between("lifts of rules", apart, 0.0, 3 * slack)
 
 
 def _slack(level: ItemLevel, length: int) -> float:
