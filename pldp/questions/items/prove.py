@@ -209,7 +209,7 @@ def recovered(plan: Items) -> Iterator[Compared]:
     confidence = np.asarray(rules["confidence"] if rules else [], dtype=np.float64)
     yield Compared.between("confidences of rules", confidence * below, expected * below, 2 * slack)
     yield Compared.between("supports of rules", rules["support"] if rules else [], expected * below, slack)
-    beside = np.array([truth(right) for _, right in sides])
+    beside = truths([right for _, right in sides])
     lifts = np.array([np.nan if one is None else one for one in rules["lift"]] if rules else [], dtype=np.float64)
     apart = np.where(np.isnan(lifts), 0.0, lifts * below * beside - expected * below)
     yield Compared.between("lifts of rules", apart, 0.0, 3 * slack)
