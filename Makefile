@@ -17,7 +17,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 release: install
-	@$(BIN)/pldp sample data
+	@$(BIN)/pldp sample data > /dev/null   # says what to run next, which is run here
 	@$(BIN)/pldp release data/sample.yaml --home $(HOME_DIR)
 
 # Types are checked beside the tests: alone they would leave a core idle for a minute. If either fails, so does this.

@@ -22,6 +22,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from pldp.client.message import Accepted, check_message
 from pldp.client.plan import Plan
@@ -34,11 +35,22 @@ _PASSING = frozenset({"rate", "slow"})
 """Why a message is not looked at. It may come again, so it is no unusable one."""
 _LINGER = 1.0
 """Seconds for which what is left of a message that is too large is taken off the line."""
+_PIECE = 1 << 16
 
 
 def rows_of(message: Accepted) -> bytes:
     """What is kept of a message: which row goes into which box."""
     return json.dumps([[one.box.path, one.row] for one in message.rows], separators=(",", ":")).encode()
+
+
+class InPieces(Response):
+    """An answer of which no connection keeps more than a piece or two: what a slow reader leaves would be copied."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for start in range(0, len(self.body), _PIECE):
+            await send({"type": "http.response.body", "body": self.body[start : start + _PIECE], "more_body": True})
+        await send({"type": "http.response.body"})
 
 
 class Collector:
@@ -121,7 +133,7 @@ class Collector:
         return JSONResponse({"status": status, "store": store, "expires": expires}, 200 if status == "ok" else 503)
 
     async def hand_out(self, request: Request) -> Response:
-        return Response(self.envelope, media_type="application/octet-stream", headers={"Cache-Control": "no-cache"})
+        return InPieces(self.envelope, media_type="application/octet-stream", headers={"Cache-Control": "no-cache"})
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -12,16 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
-from duckdb import CoalesceOperator as Coalesce
 from duckdb import ConstantExpression as Constant
-from duckdb import Expression
 from duckdb import FunctionExpression as Function
 
 from pldp.errors import Outcome, Problem, SourceError
 from pldp.questions.received import share_of
-from pldp.tasks.checked import COMPARED, Checked, account, columns_there, counted, records_of, tell_unstated
+from pldp.tasks.checked import Checked, account, columns_there, counted, records_of, tell_unstated
 from pldp.tasks.checked_people import check_people
-from pldp.tasks.holdings import CHOICE, ITEM, MOST, NO_COUNT, UNKNOWN, WHY, FileRows, Holdings
+from pldp.tasks.checked_together import check_together
+from pldp.tasks.holdings import MOST, NO_COUNT, UNKNOWN, WHY, FileRows, Holdings
 from pldp.tasks.people import People
 from pldp.tasks.positions import EMPTY, UNDECLARED, column
 from pldp.tasks.query import connect_memory
@@ -66,11 +65,13 @@ def check(file: SpecFile) -> Checked:
     if file.spec.source.reports is not None:
         _check_reports(file, findings)
         return findings
-    for table in described(file):
+    tables = described(file)
+    for table in tables:
         if isinstance(table, People):
             check_people(table, findings)
         else:
             check_holdings(table, findings)
+    check_together(tables, findings)
     return findings
 
 
@@ -111,34 +112,7 @@ def check_holdings(held: Holdings, findings: Checked) -> None:
         if no_count and rows.count is not None:
             rule = f"{no_count:,} {'cell is' if no_count == 1 else 'cells are'} no whole number from 0 to {MOST:,}"
             findings.refuse(rule, file=rows.file.name, column=rows.count)
-        if rows.choice is not None:
-            chosen = Coalesce(column(CHOICE), Constant(held.choices.default))
-            if _has_two(rows, rows.choice, chosen, records, findings):
-                findings.problems.append(held.torn)
-        if (
-            rows.item is not None
-            and held.one is not None
-            and _has_two(rows, rows.item, column(ITEM), records, findings)
-        ):
-            findings.refuse(held.one, file=rows.file.name, column=rows.item)
         tell_unstated(rows.file, [rows.choice] if rows.choice else [], unstated, with_user, default, findings)
-
-
-def _has_two(rows: FileRows, name: str, cell: Expression, records: int, findings: Checked) -> bool:
-    """Whether some user's rows have different cells in the column of that name; an empty one is none of them."""
-    if name not in rows.file.columns() or rows.user not in rows.file.columns():
-        return False  # which is told already
-    part = Function("hash", column(USER)) % Constant(-(-records // COMPARED) or 1)
-    with connect_memory() as database:
-
-        def look() -> Sequence[int]:
-            users = rows.raw(database).filter(column(USER).isnotnull() & cell.isnotnull() & (part == Constant(0)))
-            pairs = users.select(column(USER), cell.alias("cell")).distinct()
-            once = pairs.aggregate([column(USER), Function("count", Constant(1)).alias("n")])
-            return once.filter(column("n") > Constant(1)).aggregate([Function("count")]).fetchall()[0]
-
-        torn = counted(rows.file, look, findings)
-    return torn is not None and torn[0] > 0
 
 
 def _seen(rows: FileRows, findings: Checked) -> list[int] | None:

@@ -24,6 +24,8 @@ class Checked:
     problems: list[Problem] = field(default_factory=list)
     gates: list[Problem] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    records: int = 0
+    """Of the longest file."""
 
     def refuse(self, rule: str, **place: Unpack[Place]) -> None:
         """Note a problem."""
@@ -77,6 +79,7 @@ def counted(file: Source, look: Callable[[], Sequence[int]], findings: Checked) 
 
 def account(file: Source, records: int, rows: int, users: int, most: Fraction, findings: Checked) -> None:
     """Tell how many of a file's records are left out, and refuse too many."""
+    findings.records = max(findings.records, records)
     nameless = rows - users
     left = records - rows + nameless
     if rows == nameless:

@@ -129,14 +129,14 @@ def settle_share(
     """Write the partitions of some buckets; their pieces stay, for whoever takes the share of somebody who died."""
     tables = described(file)
     with Syncs() as syncs:
-        return [settle(run, tables, records, layout, bucket, syncs, _roll(tables), keep=True) for bucket in buckets]
+        return [settle(run, tables, records, layout, bucket, syncs, roll_of(tables), keep=True) for bucket in buckets]
 
 
 def partitions_of(run: Run, file: SpecFile, records: RecordTypes, layout: Layout) -> list[Together]:
     """Write the partitions of all buckets, here or on the cluster."""
     if not is_shared():
         tables = described(file)
-        return settle_all(run, tables, records, layout, _roll(tables))
+        return settle_all(run, tables, records, layout, roll_of(tables))
     calls = [(settle_share, run, file, records, layout, buckets) for buckets in cut(range(layout.buckets), SHARES)]
     together = [one for settled in spread("ingest", calls) for one in settled]
     parts = [part for name in records for part in (pieces_of(run) / name).iterdir()]
@@ -151,7 +151,7 @@ def delete_share(run: Run, name: str, part: str) -> None:
     delete_folder(pieces_of(run) / name / part)
 
 
-def _roll(tables: Sequence[People | Holdings]) -> str | None:
+def roll_of(tables: Sequence[People | Holdings]) -> str | None:
     """The table of people beside others, which says who takes part: an empty set of items is a value, and nobody's
     absence tells of it."""
     if sum(len(table.dealt) for table in tables) == 1:

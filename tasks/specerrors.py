@@ -74,6 +74,8 @@ def _problem(problem: ErrorDetails, content: dict[str, Any], root: type[BaseMode
         rule = _WORDS.get(problem["type"], words) if cause is None else str(cause)
         stated = Problem(rule[:1].lower() + rule[1:], field=field)
     got = problem["input"]
+    if problem["type"] == "kind" and isinstance(got, dict):
+        got = got.get("kind", got)
     # A rule across keys names them itself.
     if not field or stated.field != field or stated.value or isinstance(got, dict | list | tuple | BaseModel):
         return stated

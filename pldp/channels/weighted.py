@@ -2,7 +2,8 @@
 
 A uniform number U of [0, 1) is unrolled digit by digit and only as far as its outcome needs: the outcome is the j with
 S_j / T ≤ U < S_{j+1} / T, where S_j sums the weights before j and T sums them all. Twelve binary digits decide nearly
-always, by a table; 64 digits decide all but about one draw in 2^58; beyond that whole numbers of any length do.
+always, by a table of doubles whose error is bounded; 64 digits decide unless U is as near a threshold as that error,
+one draw in a hundred million; then whole numbers of any length do.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _GUIDE = 12  # digits that the table decides by
 _WORD = 16  # digits drawn first
 _UNDECIDED = np.uint16(0xFFFF)
 _LAST = np.uint64((1 << BITS) - 1)
+_BELOW_ONE = 1 - 2.0**-53
 _APART = 32  # sizes without a row between tables that stay apart
 _Tables = tuple[int, int, NDArray[np.uint16], Words]
 """The first and the last size that has a row, then guide and thresholds."""
@@ -35,13 +37,15 @@ class Split:
     """A uniform set of r among left + right positions has j among the left ones with weight C(left, j) C(right, r − j).
 
     Tables have a row for every r from a first to a last one: `guide` has the outcome by r and the first digits of U, or
-    that they do not decide; `thresholds` has ⌊2^64 S_j / T⌋ for j from 1 on, in order, filled up with 2^64 − 1. So the
-    outcome is the number of thresholds not above U, where U begins as none of them does. Sizes that lie far apart, as
-    those of strict and weak levels do, have tables of their own: all between would take minutes and gigabytes.
+    that they do not decide; `thresholds` has 2^64 S_j / T for j from 1 on, in order, filled up with 2^64 − 1, each no
+    further than `blur` from the truth. So the outcome is the number of thresholds below U, unless U is as near one as
+    that. Sizes that lie far apart, as those of strict and weak levels do, have tables of their own: all between would
+    take hundreds of megabytes.
     """
 
     def __init__(self, left: int, right: int) -> None:
         self.left, self.right = left, right
+        self.blur = blur(min(left, right))
         # Replaced whole, so that threads that share it never see one half of it.
         self._tables: tuple[_Tables, ...] = ()
 
@@ -72,13 +76,13 @@ class Split:
         return drawn
 
     def _settle(self, sizes: Weights, digits: Words, thresholds: Words, stream: Keystream) -> Weights:
-        """The outcomes of 64 digits each; a number that begins as a threshold does goes on."""
+        """The outcomes of 64 digits each; a number as near a threshold as tables are exact is unrolled."""
         begun = digits[:, None]
         drawn = (thresholds <= begun).sum(axis=1, dtype=np.uint16)
-        ties = thresholds == begun
-        if ties.any():
-            for place in np.flatnonzero(ties.any(axis=1)):
-                drawn[place] = self._unroll(int(sizes[place]), int(digits[place]), stream)
+        # Whole numbers of 64 digits run round: what is less than `blur` below the number is near it too.
+        near = begun - thresholds + np.uint64(self.blur) <= np.uint64(2 * self.blur)
+        for place in np.flatnonzero(near.any(axis=1)):
+            drawn[place] = self._unroll(int(sizes[place]), int(digits[place]), stream)
         return drawn
 
     def _unroll(self, size: int, digits: int, stream: Keystream) -> int:
@@ -130,17 +134,35 @@ def cumulated(left: int, right: int, size: int) -> list[int]:
     return [0, *accumulate(terms)]
 
 
+def blur(steps: int) -> int:
+    """How far from 2^64 S_j / T a threshold may be: every step from weight to weight rounds twice, every sum once, both
+    of S_j and of T, each time by 2^−53 of what it is at the most."""
+    return (6 * steps + 16) << BITS - 53
+
+
+def rounded(left: int, right: int, size: int) -> Words:
+    """2^64 S_j / T for the j from 1 on, 0 for outcomes that are impossible, from weights relative to the largest."""
+    least, most = max(size - right, 0), min(size, left)
+    j = np.arange(least, most)
+    more, less = (left - j) * (size - j), (j + 1) * (right - size + j + 1)
+    rising = int(np.count_nonzero(more > less))  # they rise to the largest weight, and fall from there
+    before = np.cumprod((less[:rising] / more[:rising])[::-1])[::-1]
+    after = np.cumprod(more[rising:] / less[rising:])
+    sums = np.cumsum(np.concatenate([before, [1.0], after]))
+    shares = np.minimum(sums[:-1] / sums[-1], _BELOW_ONE) * 2.0**BITS
+    return np.concatenate([np.zeros(least, dtype=np.uint64), shares.astype(np.uint64)])
+
+
 @lru_cache(maxsize=1 << 12)
 def _row(left: int, right: int, size: int) -> tuple[Words, NDArray[np.uint16]]:
     """Thresholds and guide of one r."""
-    first, *sums = cumulated(left, right, size)
-    impossible = max(size - right, 0)  # outcomes below the least one
-    floors = [(below << BITS) // sums[-1] for below in sums[:-1]]
-    thresholds = np.array([first] * impossible + floors, dtype=np.uint64)
-    edges = np.arange(1 << _GUIDE, dtype=np.uint64) << np.uint64(BITS - _GUIDE)
-    before = np.searchsorted(thresholds, edges, side="left")
-    upto = np.searchsorted(thresholds, edges + np.uint64((1 << BITS - _GUIDE) - 1), side="right")
+    thresholds, near = rounded(left, right, size), np.uint64(blur(min(left, right)))
+    cells = np.arange(1 << _GUIDE, dtype=np.uint64) << np.uint64(BITS - _GUIDE)
+    low, high = cells - near, cells + (np.uint64((1 << BITS - _GUIDE) - 1) + near)
+    low[0], high[-1] = 0, _LAST
+    before = np.searchsorted(thresholds, low, side="left")
+    upto = np.searchsorted(thresholds, high, side="right")
     guide = upto.astype(np.uint16)
-    # An impossible outcome's zero is at the edge of the first cell; to meet it takes 64 zeros, and more digits.
+    # An impossible outcome's zero is in the first cell, which is not decided then.
     guide[before != upto] = _UNDECIDED
     return thresholds, guide

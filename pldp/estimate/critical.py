@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -88,16 +88,19 @@ def reach(
     distribution: Callable[[Floats], Floats] = ndtr,
     step: float = 0.0,
     confidence: float = CONFIDENCE,
+    shifts: Sequence[Floats | float] = (0.0,),
 ) -> Floats:
-    """The least c with Pr[−below·c ≤ bias + deviation·Z ≤ above·c] ≥ confidence.
+    """The least c with Pr[−below·c ≤ bias + deviation·Z ≤ above·c] ≥ confidence, wherever `shifts` put the bias.
 
     `distribution` is Pr[Z ≤ z], elementwise; on a grid, `step` is its spacing. With `below` = `above` = 1 and a normal
     Z it is deviation·cv(|bias|/deviation).
     """
     scale = np.maximum(deviation, 1e-300)
-    least, most = np.zeros(scale.shape), np.abs(bias) + _FAR * deviation
+    places = [bias + shift for shift in shifts]
+    least, most = np.zeros(scale.shape), np.max(np.abs(places), axis=0) + _FAR * deviation
     for _ in range(_HALVINGS):
         c = (least + most) / 2
-        holds = distribution((above * c - bias) / scale) - distribution((-below * c - bias) / scale - step)
+        sides = ((above * c - at, -below * c - at) for at in places)
+        holds = np.min([distribution(up / scale) - distribution(down / scale - step) for up, down in sides], axis=0)
         least, most = np.where(holds >= confidence, least, c), np.where(holds >= confidence, c, most)
     return np.asarray(most)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pldp.channels.protocol import Counts, Floats
+from pldp.estimate.characteristic import Channels
 from pldp.estimate.ends import invert_table
 from pldp.estimate.guarded import Noise
 from pldp.estimate.invert import Cover, make_table
-from pldp.estimate.law import Channels
 from pldp.estimate.score import Interval
 
 _ROUNDING = 1e-6

@@ -75,13 +75,17 @@ def tilts(weights: Floats, n: Counts, noise: Noise, share: Floats, gamma: float)
     relative = weights / shares[:, None]
     if gamma == 1:
         return [np.ones_like(weights)]
-    loudest = relative**2 * (noise.held - noise.other)[:, None]
+    louder = noise.held - noise.other
+    alike = bool(np.all(louder == 0))  # of two values a holder's report is as noisy as any
+    loudest = relative**2 * (noise.other if alike else louder)[:, None]
     # Equal weights have no bias to tilt for. But where few reports decide, the quietest tilt may have its steps beyond
-    # a reach that just holds those of the noisiest.
+    # a reach that just holds those of the noisiest; and steps to one side only, at the ends, need another reach than
+    # those to both sides between them.
     uneven = np.ptp(relative, axis=0) > 1e-9
     directions = [np.where(uneven, side * relative, side * loudest) for side in (1, -1)]
-    directions += [loudest] if uneven.any() else []
-    return [worst_tilt(direction, shares, share, gamma) for direction in directions]
+    directions += [loudest] if uneven.any() and not alike else []
+    ends = [worst_tilt(direction, shares, share, gamma) for direction in directions]
+    return [*ends, np.ones_like(weights)] if alike else ends
 
 
 def tilted_moments(

@@ -13,6 +13,7 @@ bound speak for the bound, h is longer towards it and shorter away from it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -21,10 +22,11 @@ from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts, Floats, PureProtocol
 from pldp.estimate.capped import UNCAPPED, limited, water_filled
+from pldp.estimate.characteristic import STEP, Channels
 from pldp.estimate.critical import CONFIDENCE, boundary_ratio, reach
 from pldp.estimate.ends import Table
-from pldp.estimate.guarded import Noise, tilted_moments, tilts
-from pldp.estimate.law import PAD, STEP, Channels, coarseness, distribution, standard_law
+from pldp.estimate.guarded import Noise, tilted_moments, tilts, worst_tilt
+from pldp.estimate.law import PAD, coarseness, distribution, standard_law
 from pldp.estimate.lengths import Rehearsal
 from pldp.estimate.path import Guard
 
@@ -36,6 +38,7 @@ _WHOLE = 24  # hypotheses of 0, 1, 2 … holders before the grid widens
 _WIDER = 48
 _ALL = 300  # up to so many people every number of holders is a hypothesis
 _FURTHER = (0, 1, 2, 4, 8, 16, 32, 64)  # tests beyond one longer than that of `sum` that are given up too, by round
+_PLACES = np.linspace(-1.0, 1.0, 9)  # where steps may lie, as parts of how far they can shift
 _LEAST_HOLDERS = 3.0  # weights are made for at least so many: with none, levels would not count as different people
 
 
@@ -145,6 +148,10 @@ def _reaches(
     step = np.zeros(share.size) if channels is None else coarseness(channels, weights, share)
     coarse = np.flatnonzero(step > COARSE)
     width = np.zeros(share.size)
+    shifts: Sequence[Floats] = (np.zeros(coarse.size),)
+    if channels is not None and coarse.size and cover.gamma > 1:
+        further = np.minimum(step * error / 2, _shift(channels, weights, share, cover.gamma))[coarse]
+        shifts = [place * further for place in _PLACES]
     for tilt in tilts(weights, n, noise, share, cover.gamma):
         bias, variance = tilted_moments(weights, n, noise, share, tilt, population=population)
         error = np.sqrt(np.maximum(variance, 0.0))
@@ -152,19 +159,31 @@ def _reaches(
         if channels is not None and coarse.size:
             law = standard_law(channels, weights[:, coarse], holders[coarse], tilt[:, coarse], population=population)
             parts = (bias[coarse], error[coarse], below[coarse], above[coarse])
-            least[coarse] = reach(*parts, distribution(law), STEP, cover.confidence) + PAD * error[coarse]
+            least[coarse] = reach(*parts, distribution(law), STEP, cover.confidence, shifts) + PAD * error[coarse]
         width = np.maximum(width, least)
     sparse = _sparse(holders) if sparse is None else sparse
-    unseen = np.where(sparse | population, 1 / 4, 0.0 if cover.gamma == 1 else 1 / 8)
-    width = width + np.where(step > COARSE, unseen * step * np.sqrt(np.maximum(plain, 0.0)), 0.0)
+    unseen = (step > COARSE) & (sparse | population)
+    width = width + np.where(unseen, step * np.sqrt(np.maximum(plain, 0.0)) / 4, 0.0)
     return Table(share, weights.T, below * width, above * width, total, coarse.size, not population)
+
+
+def _shift(channels: Channels, weights: Floats, share: Floats, gamma: float) -> Floats:
+    """How far the steps of reports can shift against the share, (hypothesis,), between the ends of what Γ allows.
+
+    A holder who is reported truly moves the estimate by more than the own weight, so where the steps lie depends on how
+    many holders sit where reports are noisy. Between the tilts that are looked at they may lie anywhere within this.
+    """
+    n = channels.n[:, None]
+    shares, more = channels.n / channels.n.sum(), channels.steps(weights) - weights / n
+    most, least = ((n * more * worst_tilt(side * more, shares, share, gamma)).sum(axis=0) for side in (1, -1))
+    return np.asarray(share * (most - least))
 
 
 def _sparse(holders: Counts) -> NDArray[np.bool_]:
     """Hypotheses with neighbours that are further than one person away.
 
     Between them the steps of a law shift against the share, by up to half a step either way, which interpolation does
-    not see; a quarter of a step is added there. Between the tilts that Γ allows they shift too, by less: an eighth.
+    not see; a quarter of a step is added there.
     """
     gaps = np.diff(holders)
     return np.asarray(np.maximum(np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])) > 1)

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.protocol import Counts, Floats
+from pldp.estimate.characteristic import Channels
 from pldp.estimate.ends import Table, invert_table
 from pldp.estimate.guarded import Noise, worst_tilt
-from pldp.estimate.law import FEW, Channels
+from pldp.estimate.law import FEW
 
 LONGEST = 1.0125
 """How much longer than those of `sum` intervals may be on average, a person added to both; 1.02 is promised."""

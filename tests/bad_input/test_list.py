@@ -113,7 +113,12 @@ BAD_SPECS: list[tuple[str, dict[str, Any] | bytes, tuple[str, ...]]] = [
     (
         "wrong types",
         attribute(kind=["crosstab"]),
-        ("attributes[0]: kind must be category, binned, crosstab or number",),
+        ("attributes[0]: kind must be category, binned, crosstab or number.",),
+    ),
+    (
+        "wrong types",
+        attribute(kind="crostab"),
+        ("attributes[0]: kind must be category, binned, crosstab or number (got 'crostab').",),
     ),
     ("wrong types", budget([4]), ('budget.total must be a number or a fraction such as "1/3"',)),
     ("wrong types", budget(True), ("budget.total must be a number", "(got True)")),

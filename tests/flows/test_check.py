@@ -320,3 +320,21 @@ def test_a_user_of_two_choices_is_told_before_anything_starts(tmp_path: Path, pl
         assert (done.code == 2) is refused, done.err
         told = "rows.parquet, column item: a user has two different values, and only one can be kept. Give every user"
         assert (told in " ".join(done.err.split())) is refused
+
+
+def test_what_ingest_refuses_of_all_that_a_user_holds_is_told_before_anything_starts(
+    tmp_path: Path, pldp: Pldp
+) -> None:
+    one = {"holds": "one", "itemsets": {"minimum_support": 0.1, "length": 1}, "users": None, "levels": None}
+    for held, missing, refused in ((["milk", None], {}, True), (["milk", None], {"missing": "beer"}, False)):
+        rows = pl.DataFrame({"user": ["user-1", "user-2"], "item": held})
+        done = pldp("check", baskets.world(tmp_path, 2, rows, **one, **missing))
+        assert (done.code == 2) is refused, done.err
+        told = "rows.parquet, column item: a user has no value. Give every user one, or declare `missing`"
+        assert (told in " ".join(done.err.split())) is refused
+    for count, refused in ((10**9, True), (10**6, False)):
+        rows = pl.DataFrame({"user": ["user-1"] * 20, "item": ["film-1"] * 20, "n": [count] * 20})
+        source = {"path": "items.parquet", "count": "n"}
+        done = pldp("check", items.world(tmp_path, 2, rows, source=source))
+        assert (done.code == 2) is refused, done.err
+        assert ("items.parquet: the items of a user add up to more than" in " ".join(done.err.split())) is refused

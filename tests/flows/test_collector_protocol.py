@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 
 from pldp.flows import collector_protocol
+from pldp.flows.collector import InPieces
 from pldp.flows.collector_protocol import WAITING, GuardedProtocol
 
 LARGE = b"x" * (8 << 20)
@@ -18,14 +19,17 @@ LARGE = b"x" * (8 << 20)
 ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
+waiting: list[int] = []
+"""Bytes of each connection's answer that are kept for whoever is to read them."""
+
+
 async def _app(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    length = str(len(LARGE)).encode()
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
-    await send({"type": "http.response.body", "body": LARGE})
+    await InPieces(LARGE)(scope, receive, send)
 
 
 def held(requests: bytes, *, read: bool) -> float:
     """For how many seconds such a client holds its connection; ten where it is never let go."""
+    waiting.clear()
 
     async def run() -> float:
         config = uvicorn.Config(_app, http=GuardedProtocol, lifespan="off", log_level="critical", timeout_keep_alive=1)
@@ -42,8 +46,11 @@ def held(requests: bytes, *, read: bool) -> float:
             await asyncio.get_running_loop().sock_sendall(client, requests)
             taken = 0
             while read and taken < len(LARGE):
-                taken += len(await asyncio.get_running_loop().sock_recv(client, 1 << 20))
+                part = await asyncio.get_running_loop().sock_recv(client, 1 << 20)
+                assert part, "hung up on who was reading"
+                taken += len(part)
             await asyncio.sleep(0.2)
+            waiting.extend(one.transport.get_write_buffer_size() for one in server.server_state.connections)
             while server.server_state.connections and time.monotonic() < began + 10:
                 await asyncio.sleep(0.05)
             listener.close()
@@ -56,6 +63,12 @@ def test_who_reads_no_answer_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(collector_protocol, "ANSWER_SECONDS", 2.0)
     assert 1.5 < held(ASKED, read=False) < 8
     assert 1.5 < held(ASKED * 2, read=False) < 8
+
+
+def test_little_is_kept_of_an_answer_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector_protocol, "ANSWER_SECONDS", 1.0)
+    held(ASKED, read=False)
+    assert 0 < max(waiting) <= 1 << 18
 
 
 def test_who_reads_has_the_whole_answer_and_is_let_go_as_ever() -> None:

@@ -6,18 +6,16 @@ default the smaller of the two values' budgets. aprr gives each value a budget t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pldp.channels.exact import SCALE, exp_below
+from pldp.questions.items.demand import Demand, keeps_bounds, kinds, predicted_error
 from pldp.questions.items.levels import Floats
-from pldp.questions.items.reconstruct import noise_covariance
 from pldp.questions.items.values import ValueChannel
 
 MOST_CLASSES = 24
@@ -26,66 +24,6 @@ _BLIND = 1 - 1e-6  # beyond it a value is not worth keeping apart
 _LEAST_MASS = 1e-9
 _STEEPEST = 40.0
 _GRAIN = Fraction(1, 1 << 56)
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What is wanted of a channel for k values: weights of their errors, assumed shares, bounds for every pair."""
-
-    weights: tuple[float, ...]
-    frequency: tuple[float, ...]
-    bounds: tuple[tuple[Fraction, ...], ...]
-
-    def __post_init__(self) -> None:
-        k = len(self.weights)
-        if k < 2 or len(self.frequency) != k or len(self.bounds) != k or any(len(row) != k for row in self.bounds):
-            raise ValueError("weights, assumed frequencies and bounds must be given for each of at least 2 values")
-        if not all(0 <= weight < np.inf for weight in self.weights) or not sum(self.weights):
-            raise ValueError("weights must be ≥ 0 and finite, at least one of them above 0")
-        if min(self.frequency) < 0 or abs(sum(self.frequency) - 1) > 1e-6:
-            raise ValueError("assumed frequencies must be ≥ 0 and sum to one")
-        pairs = [(x, z) for x in range(k) for z in range(k) if x != z]
-        if any(self.bounds[x][z] <= 0 or self.bounds[x][z] != self.bounds[z][x] for x, z in pairs):
-            raise ValueError("bounds must be > 0 and the same for both orders of a pair")
-
-    @classmethod
-    def of(
-        cls,
-        weights: Sequence[float],
-        budgets: Fraction | Sequence[Fraction],
-        frequency: Sequence[float] | None = None,
-    ) -> Demand:
-        """One budget for all pairs, or one a value: then a pair has the smaller one (Gu et al.'s MinID)."""
-        k = len(weights)
-        promised = [budgets] * k if isinstance(budgets, Fraction) else list(budgets)
-        shares = [1 / k] * k if frequency is None else list(frequency)
-        return cls(tuple(weights), tuple(shares), tuple(tuple(min(a, b) for b in promised) for a in promised))
-
-    @property
-    def strictest(self) -> Fraction:
-        return min(bound for x, row in enumerate(self.bounds) for z, bound in enumerate(row) if x != z)
-
-
-def predicted_error(channel: ValueChannel, demand: Demand) -> float:
-    """Σ_x w_x Var(f̂_x) of one report: divide by n."""
-    noise = noise_covariance(channel.inverse, channel.matrix, np.array(demand.frequency))
-    return float(np.array(demand.weights) @ np.diag(noise))
-
-
-def keeps_bounds(channel: ValueChannel, demand: Demand) -> bool:
-    """Every ordered pair's exact worst ratio against a rational below e^ε_xx′."""
-    rows = list(zip(channel.redraw, channel.mass, strict=True))
-    for (_, _, bound), (x, z) in _kinds(rows, demand).items():
-        ratio = channel.pair_ratio(x, z)
-        if ratio is None or ratio > exp_below(bound):
-            return False
-    return True
-
-
-def _kinds(rows: Sequence[object], demand: Demand) -> dict[tuple[object, object, Fraction], tuple[int, int]]:
-    """One ordered pair of values for every kind there is: pairs with the same rows and bound have the same ratios."""
-    pairs = permutations(range(len(rows)), 2)
-    return {(rows[x], rows[z], demand.bounds[x][z]): (x, z) for x, z in pairs}
 
 
 def bounded_channel(demand: Demand) -> ValueChannel:
@@ -170,9 +108,10 @@ class _Classes:
 
 def _alike(demand: Demand, x: int, z: int) -> bool:
     """Whether exchanging two values leaves the wish as it is."""
+    if (demand.weights[x], demand.frequency[x]) != (demand.weights[z], demand.frequency[z]):
+        return False
     pairs = zip(demand.bounds[x], demand.bounds[z], strict=True)
-    same = all(a == b for y, (a, b) in enumerate(pairs) if y not in (x, z))
-    return same and demand.weights[x] == demand.weights[z] and demand.frequency[x] == demand.frequency[z]
+    return all(a is b or a == b for y, (a, b) in enumerate(pairs) if y not in (x, z))
 
 
 def _search(demand: Demand) -> list[tuple[Floats, Floats]]:
@@ -243,8 +182,8 @@ def _round(redraw: Floats, mass: Floats, demand: Demand) -> ValueChannel | None:
 
 def _repair(redraw: list[Fraction], whole: list[int], demand: Demand) -> Fraction:
     worst = Fraction(0)
-    for (_, _, bound), (x, z) in _kinds(list(zip(redraw, whole, strict=True)), demand).items():
-        odds, r, other, mass = exp_below(bound), redraw[x], redraw[z], Fraction(whole[x], SCALE)
+    for x, z in kinds(list(zip(redraw, whole, strict=True)), demand):
+        odds, r, other, mass = exp_below(demand.bounds[x][z]), redraw[x], redraw[z], Fraction(whole[x], SCALE)
         needed = (1 - r + r * mass - odds * other * mass) / (mass * (odds - 1))
         worst = max(worst, needed, (r - odds * other) / (odds - 1))
     return worst

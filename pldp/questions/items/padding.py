@@ -95,7 +95,7 @@ def held_sets_at_most(lengths: Lengths, candidates: Sequence[tuple[int, int]]) -
 
 def choose_padding(lengths: Lengths, half_length: Callable[[int], float]) -> int:
     """The places at which an interval is predicted to be shortest: fewer leave more rows longer, more are noisier."""
-    longest = min(lengths[-1][0], MOST_PADDING)
+    longest = min(max(lengths[-1][0], 1), MOST_PADDING)
     tried = {min(max(length, 1), longest) for length, _ in lengths}
     tried |= {place for power in range(11) for place in (1 << power, 3 << power) if place <= longest}
     return min(sorted(tried), key=half_length)
@@ -114,9 +114,10 @@ class Outlook:
 
     def half_length(self, n_values: int, padding: int, lengths: Lengths) -> float:
         """Half of a predicted interval at the minimum support, understatement included."""
-        there = [level for level, size in enumerate(self.n) if size > 0]
+        people = self.n if self.n.any() else np.ones_like(self.n)  # so few that nobody is asked about sets
+        there = [level for level, size in enumerate(people) if size > 0]
         samplings = [SetSampling.for_budget(n_values, padding, self.budgets[level]) for level in there]
-        n = self.n[there]
+        n = people[there]
         one = np.zeros((1, 1), dtype=np.int32)
         noise = np.array([[float(each.noise_variance(np.array([self.support]))[0]) for each in samplings]])
         weights = weigher(self.weighing, samplings, n, self.support)(one)

@@ -59,6 +59,8 @@ def one_place_error(plan: ItemsPlan, length: int) -> float:
     """The standard error that a single place would have had: what the others cost."""
     sizes = group_sizes(plan, plan.expected_sizes(), length)
     there = np.flatnonzero(sizes > 0)
+    if not there.size:
+        return float("inf")
     n, support = sizes[there], plan.minimum_support
     asked = [plan.levels[level].channel for level in there]
     phases = [channel.asked[length > 1] for channel in asked if isinstance(channel, Sampled)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +17,10 @@ from pldp.proof.support import compare_support
 from pldp.proof.trial import Trial
 from pldp.questions.items.allocation import TICKS
 from pldp.questions.items.levels import ZERO_SHARE, level_budgets
+from pldp.questions.items.prove_errors import errors, phase_epsilon, value_chances, value_matrix
 from pldp.questions.items.reports import ItemsTally, read_candidates
 from pldp.questions.items.rowchannels import Bits, OneValue
-from pldp.questions.items.sampledrows import Phase, Sampled
+from pldp.questions.items.sampledrows import Sampled
 from pldp.questions.items.transactions import Itemsets
 from pldp.questions.madeup import NoReports
 
@@ -31,9 +32,8 @@ MADE_UP = 10**12
 """People behind expected counts: sets are counted in whole numbers, whose rounding must not be seen."""
 
 
-def phase_epsilon(phase: Phase, epsilon: float) -> float:
-    """What the protocol may spend on one of ℓ places: k-RR reports support one value, which sampling hides."""
-    return math.log1p(phase.length * math.expm1(min(epsilon, 700.0))) if phase.mechanism == "krr" else epsilon
+_SELDOM = 30.0
+"""Log odds beyond which a bit is flipped in so few steps of 2^-64 that its budget may not be spent."""
 
 
 def recomputed(plan: Items) -> Iterator[Compared]:
@@ -63,13 +63,14 @@ def _bits_again(channel: Bits, plan: Items, level: ItemLevel) -> Iterator[Compar
         yield Compared(f"items at {level.level}", off(np.array([zero, one], dtype=float), np.array(keeps)))
         return
     # The odds of both bits, which a symmetric channel has alike, spend the row's bound: no less, unless every item is
-    # at what its sensitivity is promised.
-    odds = sum(_log_odds(keep) for keep in channel.keep_one)
+    # at what its sensitivity is promised, or a bit is flipped as seldom as thresholds can tell.
+    odds = [_log_odds(keep) for keep in channel.keep_one]
     promised = plan.promises(level)
     wanted = float(level.budget) if promised is None else min(float(level.budget), float(sum(promised)))
-    apart = np.abs((zero - one).astype(float)).max()
-    spent = abs(odds / wanted - 1) if wanted < 30 else 0.0
-    yield Compared.between(f"items at {level.level}", [spent, float(apart)], 0.0, 4 * len(zero) / TICKS / wanted)
+    apart, spent = np.abs((zero - one).astype(float)).max(), sum(odds) / wanted - 1
+    steps = sum(1 / max(SCALE - keep, 1) for keep in channel.keep_one) / wanted
+    amiss = max(abs(spent) - steps if max(odds) < _SELDOM else spent, 0.0)
+    yield Compared.between(f"items at {level.level}", [amiss, float(apart)], 0.0, 4 * len(zero) / TICKS / wanted)
 
 
 def _log_odds(keep: int) -> float:
@@ -77,25 +78,36 @@ def _log_odds(keep: int) -> float:
 
 
 def _values_again(channel: OneValue, plan: Items, level: ItemLevel) -> Iterator[Compared]:
-    """The matrix again from chances; its worst log ratio of a pair over the pair's bound, which is to be one."""
-    matrix = value_matrix(channel)
+    """The matrix again from chances. By aprr, and where values are alike, each is drawn anew with the chance that its
+    budget gives; else the worst log ratio of a pair over the pair's bound is to be one at the most."""
+    matrix, k = value_matrix(channel), len(channel.redraw)
     yield Compared(f"values at {level.level}", float(np.abs(matrix - channel.kernel.matrix).max()))
-    promised = plan.promises(level)
-    budgets = np.array([float(each) for each in promised or (level.budget,) * len(matrix)])
-    with np.errstate(divide="ignore"):
-        worst = np.array([(np.log(row) - np.log(matrix)).max(axis=1) for row in matrix])
-    bounds = np.minimum.outer(budgets, budgets)
-    np.fill_diagonal(bounds, np.inf)
-    if plan.protocol == "bounded":
-        over = max(0.0, float((worst / bounds).max()) - 1)
-        yield Compared.between(f"pairs of values at {level.level}", over, 0.0, ROUNDING / float(budgets.min()))
+    promised = np.array([float(each) for each in plan.promises(level) or (level.budget,) * k])
+    budgets = [promised.min()] * k if len({*channel.redraw}) == 1 and {*channel.mass} == {1} else []
+    if plan.protocol == "aprr" and plan.sensitivity is not None and plan.n_sensitivities is not None:
+        budgets = [level_budgets(plan.n_sensitivities, level.budget)[each] for each in plan.sensitivity]
+    if budgets:
+        redraw = [0.0 if e is None else k / (math.exp(min(float(e), 700.0)) + k - 1) for e in budgets]
+        apart = off(np.array(value_chances(channel)), np.array([redraw, np.full(k, 1 / k)]))
+        yield Compared(f"redraws at {level.level}", apart)
+        return
+    over = np.maximum(_worst_pairs(channel, matrix) / np.minimum.outer(promised, promised) - 1, 0.0).max()
+    yield Compared.between(f"pairs of values at {level.level}", over, 0.0, ROUNDING / float(promised.min()))
 
 
-def value_matrix(channel: OneValue) -> Floats:
-    """The probability of each reported value (columns) under each value held (rows), for the channel of one value."""
-    redraw = np.array([each / SCALE for each in channel.redraw])
-    mass = np.array([each / sum(channel.mass) for each in channel.mass])
-    return np.asarray(np.diag(1 - redraw) + np.outer(redraw, mass))
+def _worst_pairs(channel: OneValue, matrix: Floats) -> Floats:
+    """The largest log ratio of the chances of a report under two values: it is one of both, or any other, which either
+    tells by being drawn anew. A report that neither makes shows nothing."""
+    redraw, mass = value_chances(channel)
+    there = (mass > 0).astype(int)
+    third = there.sum() > np.add.outer(there, there)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log, anew = np.log(matrix), np.log(redraw)
+        kept = log.diagonal()
+        others = np.where(third, np.subtract.outer(anew, anew), -np.inf)
+        worst = np.fmax(np.fmax(kept[:, None] - log.T, log - kept), others)
+    np.fill_diagonal(worst, 0.0)
+    return np.asarray(worst)
 
 
 def _sampled_again(channel: Sampled, level: ItemLevel) -> Iterator[Compared]:
@@ -158,23 +170,31 @@ def recovered(plan: Items) -> Iterator[Compared]:
     tables = plan.tables(plan.conclude(tallies, {plan.methods[0]: mined}))
     position = {name: place for place, name in enumerate(plan.items)}
 
-    def truth(items: list[str]) -> float:
-        held = [each[[position[item] for item in items]].prod() for each in by_level]
-        return float(np.average(held, weights=people))
+    def truths(sets: Sequence[Sequence[str]]) -> Floats:
+        """All at once: shorter sets are filled up with what everybody holds."""
+        longest = max(map(len, sets), default=1)
+        places = np.full((len(sets), longest), len(position))
+        for row, items in zip(places, sets, strict=True):
+            row[: len(items)] = [position[item] for item in items]
+        held = [np.append(each, 1.0)[places].prod(axis=1) for each in by_level]
+        return np.asarray(np.average(held, weights=people, axis=0))
 
     rows, rules = tables["itemsets"], tables["rules"]
     slack = max(_slack(level, max(map(len, rows["items"]), default=1)) for level in plan.levels)
-    yield Compared.between("supports of item sets", rows["support"], [truth(items) for items in rows["items"]], slack)
-    from pldp.questions.items.prove_errors import errors
-
+    yield Compared.between("supports of item sets", rows["support"], truths(list(rows["items"])), slack)
     yield from errors(plan, rows, by_level, people, adapted, slack)
     yield Compared.between("lengths of item sets", rows["length"], [len(items) for items in rows["items"]])
+    yield Compared.between("people of item sets", np.asarray(rows["n_users"]) / sum(people) / plan.phases, 1.0)
     sides = list(zip(rules["antecedent"], rules["consequent"], strict=True)) if rules else []
-    below = np.array([truth(left) for left, _ in sides])
-    expected = np.array([truth([*left, *right]) for left, right in sides]) / below
+    below = truths([left for left, _ in sides])
+    expected = truths([[*left, *right] for left, right in sides]) / below
     confidence = np.asarray(rules["confidence"] if rules else [], dtype=np.float64)
     yield Compared.between("confidences of rules", confidence * below, expected * below, 2 * slack)
     yield Compared.between("supports of rules", rules["support"] if rules else [], expected * below, slack)
+    beside = truths([right for _, right in sides])
+    lifts = np.array([np.nan if one is None else one for one in rules["lift"]] if rules else [], dtype=np.float64)
+    apart = np.where(np.isnan(lifts), 0.0, lifts * below * beside - expected * below)
+    yield Compared.between("lifts of rules", apart, 0.0, 3 * slack)
 
 
 def _slack(level: ItemLevel, length: int) -> float:

@@ -6,6 +6,7 @@ supports that its people have; people hold items independently of each other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -19,15 +20,31 @@ from pldp.channels.protocol import Floats
 from pldp.proof.compared import NEAR, Compared, errors_between
 from pldp.proof.laws import ROUNDING, support_law
 from pldp.questions.items.padding import Lengths, held_sets_at_most
-from pldp.questions.items.prove import phase_epsilon, value_matrix
 from pldp.questions.items.reports import read_candidates
 from pldp.questions.items.rowchannels import Bits, OneValue
-from pldp.questions.items.sampledrows import Sampled
+from pldp.questions.items.sampledrows import Phase, Sampled
 from pldp.questions.question import Rows
 
 if TYPE_CHECKING:
     from pldp.questions.items.plan import ItemLevel
     from pldp.questions.items.question import Items
+
+
+def phase_epsilon(phase: Phase, epsilon: float) -> float:
+    """What the protocol may spend on one of ℓ places: k-RR reports support one value, which sampling hides."""
+    return math.log1p(phase.length * math.expm1(min(epsilon, 700.0))) if phase.mechanism == "krr" else epsilon
+
+
+def value_chances(channel: OneValue) -> tuple[Floats, Floats]:
+    """How likely each value is drawn anew, and to be what is then told."""
+    redraw = np.array([each / SCALE for each in channel.redraw])
+    return redraw, np.array([each / sum(channel.mass) for each in channel.mass])
+
+
+def value_matrix(channel: OneValue) -> Floats:
+    """The probability of each reported value (columns) under each value held (rows), for the channel of one value."""
+    redraw, mass = value_chances(channel)
+    return np.asarray(np.diag(1 - redraw) + np.outer(redraw, mass))
 
 
 @dataclass(frozen=True)
@@ -60,7 +77,7 @@ def errors(
             _noise(plan, level, sets, each, adapted, pooled) for level, each in zip(plan.levels, held, strict=True)
         ]
         planned = np.stack([one.planned for one in noises]) + plan.minimum_support * (1 - plan.minimum_support)
-        raw = n if plan.combination == "sum" else n / planned
+        raw = n if plan.combination == "sum" else n / np.maximum(planned, 1e-150)
         weights = raw / raw.sum(axis=0) * np.ones(len(sets))
         yield from _compared(plan, length, stated, weights, n, noises, np.stack(shares), slack)
 

@@ -16,7 +16,7 @@ from pldp.channels.protocol import Counts, Floats
 from pldp.channels.randomness import Keystream
 from pldp.proof.power import FEWEST, Count, divided, draws_needed, shared
 from pldp.proof.trial import AROUND, FROM, MOST, OFF, Trial, people_needed
-from pldp.questions.items.prove import value_matrix
+from pldp.questions.items.prove_errors import value_matrix
 from pldp.questions.items.rehearse_sampled import sampled_cells, sampled_trial
 from pldp.questions.items.rowchannels import Bits, OneValue
 from pldp.questions.items.sampledrows import Sampled

@@ -15,7 +15,7 @@ from pldp.channels.unary import Unary
 from pldp.proof.laws import support_law
 from pldp.proof.power import FEWEST, Count, divided, draws_needed
 from pldp.proof.trial import AROUND, FROM, MOST, Trial, people_needed
-from pldp.questions.items.prove import phase_epsilon
+from pldp.questions.items.prove_errors import phase_epsilon
 from pldp.questions.items.reports import write_candidates
 from pldp.questions.items.sampledrows import Phase
 from pldp.questions.items.transactions import Itemsets

@@ -10,8 +10,9 @@ import numpy as np
 
 from pldp.estimate.simulate import whole_counts
 from pldp.questions.items.allocation import RowDemand, bounded_items, split_capped, split_proportional, symmetric_items
-from pldp.questions.items.bounded import Demand, bounded_channel
+from pldp.questions.items.bounded import bounded_channel
 from pldp.questions.items.channels import ItemChannels
+from pldp.questions.items.demand import Demand
 from pldp.questions.items.levels import level_budgets
 from pldp.questions.items.padding import (
     UNDECLARED_PADDING,

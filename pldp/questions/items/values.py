@@ -155,9 +155,8 @@ class ValueChannel:
         if values.size and int(values.max()) >= self.size:
             raise ValueError("a value lies outside the declared domain; declare it or map it to `other` first")
         out = values.astype(np.uint16)
-        thresholds = np.array(self.redraw, dtype=object)
-        for threshold in sorted(set(self.redraw) - {0}):
-            group = np.flatnonzero((thresholds == threshold)[values])
+        for threshold, alike in self._redrawn:
+            group = np.flatnonzero(alike[values])
             if threshold < SCALE:
                 group = group[coins(threshold, group.size, stream).view(np.bool_)]
             out[group] = self._landing(group.size, stream)
@@ -173,7 +172,17 @@ class ValueChannel:
         if total == self.size and max(self.mass) == 1:
             return uniform_below(total, count, stream).astype(np.uint16)
         drawn = stream.copy(count) if total == SCALE else uniform_below(total, count, stream).astype(np.uint64)
+        return np.searchsorted(self._ends, drawn, side="right").astype(np.uint16)
+
+    @cached_property
+    def _redrawn(self) -> tuple[tuple[int, NDArray[np.bool_]], ...]:
+        """Every threshold above 0, and of which values it is."""
+        thresholds = np.array(self.redraw, dtype=object)
+        return tuple((threshold, thresholds == threshold) for threshold in sorted(set(self.redraw) - {0}))
+
+    @cached_property
+    def _ends(self) -> NDArray[np.uint64]:
+        """Of the values' intervals. The last may be 2^64, which no word reaches; values without mass at the end are
+        never landed on."""
         ends = np.cumsum(np.array(self.mass, dtype=object))
-        # The last end may be 2^64, which no word reaches; values without mass at the end are never landed on.
-        inner = np.array([int(end) for end in ends[:-1] if end < SCALE], dtype=np.uint64)
-        return np.searchsorted(inner, drawn, side="right").astype(np.uint16)
+        return np.array([int(end) for end in ends[:-1] if end < SCALE], dtype=np.uint64)

@@ -167,11 +167,16 @@ def predictions(plan: Numbers) -> Predictions:
     return Predictions(tables, _assumptions(plan), (UNPREDICTED,) if asked else ())
 
 
+def _times(cost: float, chosen: float) -> float:
+    """How many times the chosen one's: of a large budget neither may leave noise that doubles know of."""
+    return cost / chosen if chosen > 0 else math.inf if cost > 0 else 1.0
+
+
 def _sampling(plan: Numbers) -> Rows:
     parts = []
     for i, level in enumerate(plan.levels):
         near = sampling_costs(plan, i, range(level.sampled - 1, level.sampled + 2))
-        noises = ", ".join(f"{k}: {cost / near[level.sampled]:.2f}" for k, cost in near.items())
+        noises = ", ".join(f"{k}: {_times(cost, near[level.sampled]):.2f}" for k, cost in near.items())
         stated = plan.sampling.isdecimal()
         parts.append(
             {

@@ -134,7 +134,7 @@ def test_the_gates_pass_what_is_right(world: World, seed: int) -> None:
     assert gates[2].false_alarm == REHEARSED
 
 
-SPAN = ("1e-12", "1e-9", "1e-7", "1e-5", "1e-3", "0.1", "8", "30", "80", "200", "1000")
+SPAN = ("1e-12", "1e-9", "1e-7", "1e-5", "1e-3", "0.1", "8", "29.9", "30", "42", "80", "200", "1000")
 SENSITIVITY = {"of": 4, "levels": dict(zip(NAMES, (1, 2, 3, 1, 2, 3), strict=True))}
 SHAPES: dict[str, Callable[[float], Question]] = {
     **{
@@ -154,7 +154,15 @@ SHAPES: dict[str, Callable[[float], Question]] = {
     "bits": lambda e: make_question(budget={"total": e}, protocol="bounded"),
     "aprr": lambda e: make_question(budget={"total": e}, protocol="aprr", sensitivity=SENSITIVITY),
     "one value": lambda e: make_question(**{**ONE, "budget": {"total": e}}),
+    "one bit": lambda e: make_question(
+        items=["bread"], protocol="bounded", levels=None, users=None, budget={"total": e},
+        itemsets={"minimum_support": 0.1, "length": 1},
+    ),
+    "aprr of one value": lambda e: make_question(
+        **{**ONE, "budget": {"total": e, "bound": 1000}}, protocol="aprr", sensitivity=SENSITIVITY
+    ),
     "aggregates": lambda e: aggregates_plan(providers={"shop": {"epsilon": e, "reputation": "audited"}}),
+    "aggregates of one profile": lambda e: _totals(str(e)).question,
 }  # fmt: skip
 
 

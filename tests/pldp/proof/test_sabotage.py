@@ -28,6 +28,7 @@ from pldp.questions.proof import EXACT, rehearsal
 from pldp.questions.question import Question
 from tests.pldp.proof.test_proof import FEW, MANY, WORLDS
 from tests.pldp.questions.histograms.people import question as histogram_question
+from tests.pldp.questions.items.memory import NAMES, ONE, make_question
 from tests.pldp.questions.memory import passes
 from tests.pldp.questions.numbers import test_question as numbers
 
@@ -174,6 +175,43 @@ def _nudged_items(level: Any) -> Any:
     return _again(level, channel=_again(channel, **update))
 
 
+LEVELS = {"of": 3, "levels": dict(zip(NAMES, (1, 2, 1, 2, 1, 2), strict=True))}
+SINGLE = {**ONE, "budget": {"total": 2, "bound": 1000}, "levels": None, "users": None}
+LOUDER: dict[str, tuple[Callable[[], Items], Callable[[Any], Any]]] = {
+    "two values that are told as they are": (
+        lambda: make_question(**{**SINGLE, "budget": {"total": 2}}),
+        lambda channel: _again(channel, redraw=(0, 0, *channel.redraw[2:])),
+    ),
+    "values alike that are drawn anew more often": (
+        lambda: make_question(**{**SINGLE, "budget": {"total": 2}}),
+        lambda channel: _again(channel, redraw=tuple(int(redraw * 1.01) for redraw in channel.redraw)),
+    ),
+    "values that aprr draws anew less often": (
+        lambda: make_question(**SINGLE, protocol="aprr", sensitivity=LEVELS),
+        lambda channel: _again(channel, redraw=tuple(int(redraw * 0.99) for redraw in channel.redraw)),
+    ),
+    "a row of more than 30": (
+        lambda: make_question(protocol="bounded", budget={"total": 40}, levels=None, users=None),
+        lambda channel: _again(
+            channel,
+            keep_one=tuple(SCALE - (SCALE - keep) // 2 for keep in channel.keep_one),
+            keep_zero=tuple(SCALE - (SCALE - keep) // 2 for keep in channel.keep_zero),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOUDER)
+def test_a_channel_of_items_at_another_budget(name: str) -> None:
+    """A ratio of two chances of nothing is no number, which passed. By aprr, of rows of more than 30, and of values
+    that spend less nothing was compared with the budget."""
+    made, wrong = LOUDER[name]
+    question = made()
+    level = _again(question.levels[0], channel=wrong(question.levels[0].channel))
+    assert max(one.off for one in question.recomputed()) <= EXACT
+    assert max(one.off for one in question.model_copy(update={"levels": (level,)}).recomputed()) > 1e-3
+
+
 def _again(model: Any, **fields: Any) -> Any:
     """Made anew: a copy would keep what is computed once from its fields."""
     return type(model).model_validate({**{name: getattr(model, name) for name in type(model).model_fields}, **fields})
@@ -268,6 +306,21 @@ def test_a_column_in_another_order(place: str, monkeypatch: pytest.MonkeyPatch) 
 
     assert _off(question) <= EXACT
     monkeypatch.setattr(type(question), "tables", tables)
+    assert _off(question) > EXACT
+
+
+@pytest.mark.parametrize("place", ["rules.lift", "itemsets.n_users"])
+def test_a_column_of_items_that_is_scaled(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those whose cells are alike in the proof, so that no other order of them shows."""
+    question, right, (table, column) = WORLDS["bits"]().question, Items.tables, place.split(".")
+
+    def tables(self: Any, result: Any) -> Any:
+        made = right(self, result)
+        scaled = [cell and cell * SLIGHT for cell in made[table][column]]
+        return {**made, table: {**made[table], column: scaled}}
+
+    assert _off(question) <= EXACT
+    monkeypatch.setattr(Items, "tables", tables)
     assert _off(question) > EXACT
 
 

@@ -24,8 +24,9 @@ from pldp.questions.items.allocation import (
     split_row,
     symmetric_items,
 )
-from pldp.questions.items.bounded import Demand, bounded_channel, keeps_bounds, predicted_error
+from pldp.questions.items.bounded import bounded_channel
 from pldp.questions.items.channels import ItemChannels
+from pldp.questions.items.demand import Demand, keeps_bounds, predicted_error
 from pldp.questions.items.levels import Floats, Levels
 from pldp.questions.items.values import ValueChannel, exact_epsilon
 from tests.pldp.questions.items.reconstruction import reconstruct

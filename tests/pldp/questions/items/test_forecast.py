@@ -147,3 +147,14 @@ def test_what_it_is_granted() -> None:
     assert question.granted == question.worst_total == 12
     assert question.methods == ("answer",)
     assert [pair[1] for pair in question.spends()] == [6, 12]
+
+
+@pytest.mark.parametrize("lengths", [None, {0: 1}, {0: "1/2", 4: "1/2"}])
+def test_a_plan_for_one_user_is_shown(lengths: dict[int, object] | None) -> None:
+    """Nobody is left to be asked about sets; and rows that hold nothing have one place all the same."""
+    sampling = None if lengths is None else {"lengths": lengths}
+    question = make_question(protocol="sampling", expected={"users": 1}, sampling=sampling)
+    paddings = question.predictions(RAW_ROWS).tables["paddings"]
+    assert min(paddings["places"]) >= 1
+    assert math.isinf(paddings["standard_error"][1])
+    assert math.isinf(paddings["at_one_place"][1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,14 @@ def question(**numbers: Any) -> Numbers:
     sections = {name: numbers.pop(name) for name in ("combination", "levels") if name in numbers}
     budget = {"total": numbers.pop("total", 12)}
     return numbers_of(planned(attributes=attributes, budget=budget, numbers=numbers, **sections))
+
+
+@pytest.mark.parametrize("total", [100, 1000])
+def test_a_plan_that_leaves_no_noise_is_shown(total: int) -> None:
+    """Its noises by number of questions divide by nothing."""
+    plan = question(total=total, attributes=[AGE], levels={"choices": {"one": 1}})
+    shown = plan.predictions(SimpleNamespace(source=SimpleNamespace(reports=None))).tables["sampling"]
+    assert shown["why"] == ["optimal; noise by number, relative: 1: 1.00"]
 
 
 def vault(n_users: int, seed: int = 1) -> dict[str, NDArray[Any]]:
