@@ -48,13 +48,23 @@ def fieller_interval(
     possible = np.clip(gap, d.min(), d.max())
     sure = np.maximum(gap - np.sqrt(spread), d.min())
     seen = joint.sum(axis=-2) / n
+    people = np.maximum(level_shares(tally, report).frequency, 0)
+    people = people / people.sum(axis=-1, keepdims=True)
+    telling = np.full((d.size, d.size), report.q) + np.eye(d.size) * report.gap
+
+    def apart(f: Floats) -> Floats:
+        """What ψ² is to be expected where reports tell the levels: people of one level vary less than all together."""
+        chance, mean = (a[:, None] + b[:, None] * f[..., None, :] for a, b in ((q, d), (q_of, d_of)))
+        square = chance * (1 - 2 * (telling @ mean)) + telling @ mean**2
+        return np.asarray((people[..., None] * square).sum(axis=-2))
 
     def test(f: Floats) -> tuple[Floats, Floats]:
         mean = q_of[:, None] + d_of[:, None] * f[..., None, :]  # (…, b, value)
         squares = (joint * (1 - 2 * mean) + tally[..., None] * mean**2).sum(axis=-2) / n
         implied = np.clip(low + f * possible, 0, 1)
+        least = np.minimum(implied * (1 - implied), apart(f))
         within = 0 * f if population else f * (1 - f) * sure**2
-        variance = np.maximum(squares, implied * (1 - implied)) - within
+        variance = np.maximum(squares, least) - within
         # Counts are whole numbers: half of one more, which the normal law does not see where they are few.
         return seen - low - f * gap, np.sqrt(np.maximum(variance, 1e-300) / n) + 0.5 / (z * n)
 
