@@ -1,4 +1,4 @@
-"""Hidden levels that reports about them tell apart: AUEM's interval is as long as its law, and no longer."""
+"""Hidden levels that reports about them tell apart, or hardly: AUEM's interval is as long as its law."""
 
 from __future__ import annotations
 
@@ -42,3 +42,15 @@ def test_frequent_values_are_covered_as_often_as_said(seed: int) -> None:
     held = float(np.mean((ends.low <= 0.9) & (ends.high >= 0.9)))
     slack = 4.3 * np.sqrt(0.95 * 0.05 / REPEATS)
     assert 0.95 - slack < held < 0.95 + slack
+
+
+@pytest.mark.parametrize(("values", "n"), [(2, 2000), (2, 345)])
+def test_a_noisy_level_that_seems_empty_may_have_people(values: int, n: int, seed: int) -> None:
+    """2 % at a twentieth of ε = 13 are nearly all the noise there is, and ε_p = 0.3 tells little about how many they
+    are. Half of all people: estimated to be none, they seemed to add nothing, and 0.89 were held."""
+    sizes = whole_counts(np.array([0.02, 0.49, 0.49]), n)
+    protocols = tuple(KRR.for_budget(values, 13 * Fraction(part)) for part in ("1/20", "1/2", "1"))
+    report, rng = level_report(3, Fraction(3, 10)), np.random.default_rng(seed)
+    joint, tally = draw_hidden(draw_levels(np.array([n - n // 2, n // 2]), sizes, REPEATS, rng), protocols, report, rng)
+    ends, truth = fieller_interval(joint[..., 1:], tally, protocols, report, Z), n // 2 / n
+    assert np.mean((ends.low <= truth) & (ends.high >= truth)) > 0.95 - 4.3 * np.sqrt(0.95 * 0.05 / REPEATS)
