@@ -37,7 +37,8 @@ def fieller_interval(
     """For AUEM's shares: `joint` is the support by level report, (…, b, value), `tally` (…, b).
 
     V(f) = mean of ψ² − f(1−f)·D², because the users' own shares are asked for; D is taken one standard error low. It is
-    at least that of the support to be expected at f. Of a `population` behind the users nothing is taken off.
+    at least that of the support to be expected at f, and at least what reports add to answers of known
+    levels. Of a `population` behind the users nothing is taken off.
     """
     n = tally.sum(axis=-1)[..., None]
     q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("q", "gap"))
@@ -48,19 +49,37 @@ def fieller_interval(
     possible = np.clip(gap, d.min(), d.max())
     sure = np.maximum(gap - np.sqrt(spread), d.min())
     seen = joint.sum(axis=-2) / n
+    known = level_shares(tally, report)
+    # Of a level that seems empty there may be as many as the error; `people` are those that there seem to be.
+    people, perhaps = (_as_shares(np.maximum(known.frequency, least)) for least in (0, known.standard_error))
+    telling = np.full((d.size, d.size), report.q) + np.eye(d.size) * report.gap
+
+    def apart(f: Floats) -> Floats:
+        """What ψ² is to be expected where reports tell the levels: people of one level vary less than all together."""
+        chance, mean = (a[:, None] + b[:, None] * f[..., None, :] for a, b in ((q, d), (q_of, d_of)))
+        square = chance * (1 - 2 * (telling @ mean)) + telling @ mean**2
+        return np.asarray((people[..., None] * square).sum(axis=-2))
 
     def test(f: Floats) -> tuple[Floats, Floats]:
         mean = q_of[:, None] + d_of[:, None] * f[..., None, :]  # (…, b, value)
         squares = (joint * (1 - 2 * mean) + tally[..., None] * mean**2).sum(axis=-2) / n
         implied = np.clip(low + f * possible, 0, 1)
+        least = np.minimum(implied * (1 - implied), apart(f))
         within = 0 * f if population else f * (1 - f) * sure**2
-        variance = np.maximum(squares, implied * (1 - implied)) - within
+        chance = q[:, None] + d[:, None] * f[..., None, :]
+        drawn = chance * (1 - chance) - (0 if population else 1) * (f * (1 - f))[..., None, :] * d[:, None] ** 2
+        variance = np.maximum(np.maximum(squares, least) - within, (perhaps[..., None] * drawn).sum(axis=-2))
         # Counts are whole numbers: half of one more, which the normal law does not see where they are few.
         return seen - low - f * gap, np.sqrt(np.maximum(variance, 1e-300) / n) + 0.5 / (z * n)
 
     blind = gap <= z * np.sqrt(spread)
     ends = _accepted(test, seen.shape, possible, z)
     return Interval(np.where(blind, 0.0, ends.low), np.where(blind, 1.0, ends.high))
+
+
+def _as_shares(people: Floats) -> Floats:
+    """As shares of all, (…, level)."""
+    return np.asarray(people / people.sum(axis=-1, keepdims=True))
 
 
 def _accepted(test: Test, shape: tuple[int, ...], gap: Floats | float, z: float) -> Interval:
