@@ -20,20 +20,23 @@ from pldp.questions.items.prove_errors import value_matrix
 from pldp.questions.items.rehearse_sampled import sampled_cells, sampled_trial
 from pldp.questions.items.rowchannels import Bits, OneValue
 from pldp.questions.items.sampledrows import Sampled
+from pldp.questions.items.transactions import Itemsets
 from pldp.questions.madeup import MadeUp, counted
 from pldp.questions.question import Sheet, offsets
 
 if TYPE_CHECKING:
     from pldp.questions.items.question import Items
 
-Counted = Callable[[Sequence[int], int], Counts]
-"""How often each value is supported by so many people who all hold these items."""
+Counted = Callable[..., Counts]
+"""How often each value, and each of sets of bits, is supported by so many people who all hold these items."""
 _AT_A_TIME = 1 << 20
 """Items of all people that are made up at a time."""
 _BIT, _HELD_BIT = 16, 144
 """What a bit takes, and one whose item is held, in cells of a histogram."""
 _DRAWS = 1 << 11
 """Items in all rows that differ: each is drawn by itself, which takes a time however few people there are."""
+_SETS = 1 << 8
+"""Items in all rounds of sets of a row, where that is more than one round."""
 _VALUE = 16
 """Of a single value, told and counted."""
 
@@ -71,8 +74,18 @@ def _cells_for(channel: Bits | OneValue | Sampled, phase: int, budget: Fraction)
             return sampled_cells(channel.asked[phase], float(budget))
 
 
-def _count(plan: Items, sheet: Sheet, stream: Keystream, adapted: bytes | None, row: Sequence[int], n: int) -> Counts:
+def _count(
+    plan: Items,
+    sheet: Sheet,
+    stream: Keystream,
+    adapted: bytes | None,
+    row: Sequence[int],
+    n: int,
+    sets: Sequence[Itemsets] = (),
+) -> Counts:
+    """Of each value and then, in reports of bits, of each of these sets."""
     total: Counts = np.zeros(1, dtype=np.int64)
+    level = plan.places[sheet.path][1]
     block = max(1, _AT_A_TIME // max(len(row), 16))
     for start in range(0, n, block):
         size = min(block, n - start)
@@ -80,7 +93,9 @@ def _count(plan: Items, sheet: Sheet, stream: Keystream, adapted: bytes | None, 
             plan.field: np.tile(np.array(row, dtype=np.uint32), size),
             offsets(plan.field): np.arange(size + 1, dtype=np.int64) * len(row),
         }
-        total = total + counted(plan, sheet, MadeUp(columns), stream, adapted)[1].counts
+        reports, tally = counted(plan, sheet, MadeUp(columns), stream, adapted)
+        beside = [plan.count_sets(sheet, reports, one.reshape(-1, one.shape[-1]))[:, level] for one in sets]
+        total = total + np.concatenate([tally.counts, *beside])
     return total
 
 
@@ -95,9 +110,11 @@ def _bits(name: str, channel: Bits, count: Counted, cells: int, stream: Keystrea
     # Half of these hold an item, as many as would if all items were held by the same.
     each = -(-2 * much // (len(holds) - 1))
     people = np.array([each] * (len(holds) - 1) + [max(nothing - much, FEWEST)])[:, None]
-    kept = np.array(
-        [count(np.flatnonzero(row).tolist(), n) for row, n in zip(holds, people[:, 0].tolist(), strict=True)]
+    sets = _sets(d, stream)
+    reported = np.array(
+        [count(np.flatnonzero(row).tolist(), n, sets) for row, n in zip(holds, people[:, 0].tolist(), strict=True)]
     )
+    kept, there = reported[:, :d], np.where(holds, one, 1 - zero)
     kept, chance = np.where(holds, kept, people - kept), np.where(holds, one, zero)
     means, spreads, n = people * chance, people * chance * (1 - chance), int(people.sum())
     held = (people * holds).sum(axis=0)
@@ -112,8 +129,28 @@ def _bits(name: str, channel: Bits, count: Counted, cells: int, stream: Keystrea
         # Where one bit tells little, many that stand at another's place still do.
         (kept.sum(axis=1), means.sum(axis=1), spreads.sum(axis=1), 1.0, 0.0, people[:, 0] * d * alike),
     ]
+    sums += _together(reported[:, d:], [there[:, one].prod(axis=3) for one in sets], people)
     known = Count(n * d, lambda at: float(_kept(zeros[0] * at / epsilon)))
     return Trial.of(name, epsilon, n, sums, [known] if alike else [])
+
+
+def _sets(items: int, stream: Keystream) -> list[Itemsets]:
+    """Pairs and threes, (round, set, item), drawn anew every time: no item is in two of a round."""
+    rounds = range(max(1, min(items, _SETS // items)))
+    orders = np.array([np.argsort(stream.words(items), kind="stable") for _ in rounds], dtype=np.int32)
+    sizes = [size for size in (2, 3) if items >= size]
+    return [orders[:, : items // size * size].reshape(len(rounds), -1, size) for size in sizes]
+
+
+def _together(reported: Counts, chances: Sequence[Floats], people: Counts) -> Iterator[tuple[Any, ...]]:
+    """Sets of bits are reported as often as independent ones: bits that share a coin have each their chance, and tell
+    the row together. Of many sets those of a round show together what few people do not."""
+    people = people[:, :, None]
+    for chance in chances:
+        counts, reported = reported[:, : chance[0].size].reshape(chance.shape), reported[:, chance[0].size :]
+        means, spreads = people * chance, people * chance * (1 - chance)
+        yield counts.ravel(), means.ravel(), spreads.ravel(), 1.0, 0.0, np.broadcast_to(people, counts.shape).ravel()
+        yield *(each.sum(axis=2).ravel() for each in (counts, means, spreads)), 1.0, 0.0
 
 
 def _halves(items: int, stream: Keystream) -> NDArray[np.bool_]:

@@ -21,7 +21,9 @@ from pldp.proof.laws import ROUNDING
 from pldp.proof.trial import MOST_CELLS
 from pldp.questions.aggregates.question import Aggregates
 from pldp.questions.histograms.question import Histograms
+from pldp.questions.items.channels import ItemChannels
 from pldp.questions.items.question import Items
+from pldp.questions.items.transactions import Columns
 from pldp.questions.madeup import MadeUp
 from pldp.questions.numbers.question import Numbers
 from pldp.questions.proof import EXACT, rehearsal
@@ -335,6 +337,30 @@ def test_bits_that_share_a_coin(seed: int, monkeypatch: pytest.MonkeyPatch) -> N
     question = WORLDS["brr"]().question
     assert _passes(question, seed)
     monkeypatch.setattr(BRR, "perturb", _every_flip_alike)
+    assert not _passes(question, seed)
+
+
+def _every_item_alike(self: ItemChannels, columns: Any, stream: Keystream) -> Any:
+    """All bits of a row kept, or all flipped, as often as each has to be."""
+    flipped = coins(SCALE - self.keep_zero[0], columns.n_rows, stream).astype(np.bool_)
+    return Columns.of_table(columns.table() ^ flipped[:, None])
+
+
+@pytest.mark.parametrize("total", [1, 4, 24])
+@pytest.mark.parametrize("items", [2, 6, 200])
+def test_bits_of_items_that_share_a_coin(total: int, items: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each item is told as its budget says, and the row is told whole."""
+    question = make_question(items=[f"item {i}" for i in range(items)], protocol="bounded", budget={"total": total})
+    assert _passes(question, seed)
+    monkeypatch.setattr(ItemChannels, "perturb", _every_item_alike)
+    assert not _passes(question, seed)
+
+
+def test_sets_that_are_counted_as_others(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the files of reports, which expected counts of sets take the place of."""
+    question, right = WORLDS["bits"]().question, Items.count_sets
+    assert _passes(question, seed)
+    monkeypatch.setattr(Items, "count_sets", lambda *arguments: np.roll(right(*arguments), 1, axis=0))
     assert not _passes(question, seed)
 
 
