@@ -136,10 +136,10 @@ def sum_interval(
         square = np.maximum(seen + slope * (f - inside), other + slope * f)
         variance = square - (f**2 if population else f)
         # Where few reports decide: half a step of one more, and both quantiles moved by the skewness of rare steps,
-        # or by that of φ where a few people of a noisy level make more of it.
+        # or by that of φ: where a few people of a noisy level make more of it, or where reports are lost, not flipped.
         steps = np.maximum(step, 1e-12) * (1 - 2 * (low + f * gap) + 1e-12)
         third = (rare + f * (most - 3 * holder + 2 - rare)) / (n * np.maximum(other + (slope - 1) * f, 1e-12))
-        moved = np.where(third / steps > 1, third, steps)
+        moved = np.where((third < 0) | (third > steps), third, steps)
         away = estimate - f - moved * (z**2 - 1) / 6
         return away, np.sqrt(np.maximum(variance, 1e-12) / n) + step / (2 * z)
 
