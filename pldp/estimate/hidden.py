@@ -134,7 +134,8 @@ def hidden_sum(
     hit, miss = mean_powers(protocols, report, 2)
     holder, other = (part * hit + (1 - part) * miss for part in (q + d, q))
     by_level = inside[..., None, :] * (holder - 1)[:, None] + (1 - inside[..., None, :]) * other[:, None]
-    return Estimate(frequency, np.sqrt(np.maximum(variance, by_level.min(axis=-2)) / n))
+    least = np.maximum(by_level.min(axis=-2), 0)  # rounding falls below where nothing is noisy
+    return Estimate(frequency, np.sqrt(np.maximum(variance, least) / n))
 
 
 def mean_powers(protocols: tuple[PureProtocol, ...], report: PureProtocol, power: int) -> tuple[Floats, Floats]:

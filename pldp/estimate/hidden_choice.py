@@ -34,7 +34,7 @@ def gap_variation(sizes: Counts, protocols: tuple[PureProtocol, ...], report: Pu
     d = np.array([one.gap for one in protocols])
     d_of = (d - report.q * d.sum()) / report.gap
     telling = np.full((d.size, d.size), report.q) + np.eye(d.size) * report.gap  # (level, told)
-    per_level = telling @ d_of**2 - (telling @ d_of) ** 2
+    per_level = np.maximum(telling @ d_of**2 - (telling @ d_of) ** 2, 0)  # rounding falls below
     n = sizes.sum()
     return float(np.sqrt((sizes * per_level).sum()) / (sizes * d).sum() if n else np.inf)
 
