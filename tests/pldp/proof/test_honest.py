@@ -45,3 +45,10 @@ def test_what_plan_takes_is_shown_and_passes_its_proof(kind: str, seed: int, tmp
         assert time.process_time() - start < PATIENCE, label
         assert [(label, gate.name, gate.observed) for gate in gates if not passes(gate)] == []
     assert refused <= MOST_REFUSED, "a sweep of refusals shows little"
+
+
+def test_hidden_levels_that_leave_no_noise_are_planned(tmp_path: Path) -> None:
+    """A variance of nothing, which rounding puts below, has a root."""
+    warnings.simplefilter("error")
+    file = load_spec(write_honest("histograms", Random("histograms 42 85"), tmp_path))  # noqa: S311
+    assert all(question.predictions(spec_of(file.spec, question)).tables for question in file.plan.questions)
