@@ -115,8 +115,20 @@ def test_a_bar_of_reading_goes_where_a_spec_is_bad(capsys: pytest.CaptureFixture
         assert (said == "") is not left
 
 
-def release(spec: Path, home: Path) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-P", "-m", "pldp.flows.cli", "release", str(spec), "--home", str(home)]
+_AS_LARGE = """
+import sys
+import pldp.tasks.check
+from pldp.flows.cli import main
+pldp.tasks.check.MOST_BYTES = 0
+sys.argv[0] = "pldp"
+main()
+"""
+"""The command, when it leaves the cells of every source to ingest, as it does those of large ones."""
+
+
+def release(spec: Path, home: Path, *start: str) -> subprocess.CompletedProcess[str]:
+    began = start or ("-m", "pldp.flows.cli")
+    words = [sys.executable, "-P", *began, "release", str(spec), "--home", str(home)]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT", "PLDP"))}
     return subprocess.run(words, env=kept, capture_output=True, text=True, check=False, timeout=PATIENCE)
 
@@ -143,7 +155,7 @@ def test_a_run_that_fails_ends_with_our_own_words(tmp_path: Path) -> None:
     """Prefect sends what failed to the server, which has ended by then, and tells the operator of that."""
     rows = pl.DataFrame({"user": ["user-1", "user-2"], "item": ["milk", None]})
     sections = {"holds": "one", "itemsets": {"minimum_support": 0.1, "length": 1}, "users": None, "levels": None}
-    done = release(baskets.world(tmp_path, 2, rows, **sections), tmp_path / "home")
+    done = release(baskets.world(tmp_path, 2, rows, **sections), tmp_path / "home", "-c", _AS_LARGE)
     assert done.returncode == 2
     said = " ".join(done.stderr.split())
     assert said.endswith("a user has no value. Give every user one, or declare `missing`. Nothing was perturbed."), said

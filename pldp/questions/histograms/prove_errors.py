@@ -114,8 +114,8 @@ def intervals(cells: Cells, known: Known, recipe: Recipe) -> Iterator[Compared]:
         reach = table.reach[after]
         inside = (ends > 0) & (ends < 1)
         off = np.where(inside & wide[after], np.abs(left), np.where(inside, 0.0, np.maximum(-left, 0)))
-        # Whatever tests say, the estimate is inside.
-        off = np.where(np.abs(ends - estimate) < 1e-12, np.maximum(left, 0), off)
+        # Whatever tests say, the estimate is inside; where it lies between two people, that may be what ends there.
+        off = np.where((np.abs(ends - estimate) < 1e-12) & wide[after], np.maximum(left, 0), off)
         off = np.where(np.isnan(ends), np.nan, off - NEAR * reach)
         yield Compared.between(f"{column} of {name}", np.maximum(off, 0), 0.0, 4 * known.slack)
 
