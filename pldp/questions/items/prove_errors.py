@@ -184,4 +184,4 @@ def _of_places(
 
     flat = np.zeros(share.size)
     planned = between(plan.minimum_support)
-    return Noise(between(share) + more, planned, flat + without + more, flat + whole + more, flat)
+    return Noise(between(share) + more, planned, flat + without + more, flat + whole + more, flat + 1 / gap)

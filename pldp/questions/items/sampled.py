@@ -75,12 +75,15 @@ def judge_half(
 def score_interval(
     half: Half, weights: Floats, support: Floats, n_users: int, search: Search, more: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """By `score_ends`; `more` is what longer rows add to a report's noise."""
+    """By `score_ends`; `more` is what longer rows add to a report's noise. Half a report more, because counts are whole
+    numbers."""
     none, whole = (
         np.array([float(each.noise_variance(np.array([at]))[0]) for each in half.samplings]) for at in (0.0, 1.0)
     )
     noise = none + more, whole + more
-    return score_ends(support, noise, half.n, weights, search.confidence, n_users=n_users, population=search.population)
+    step = float((weights * [each.length / each.protocol.gap for each in half.samplings] / half.n).max()) / 2
+    n, confidence, population = half.n, search.confidence, search.population
+    return score_ends(support, noise, n, weights, confidence, n_users=n_users, population=population, step=step)
 
 
 def longer_rows(half: Half, weights: Floats, n_users: int) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 from pldp.channels.numeric.window import GRID_BITS
 from pldp.estimate.distributions import t
 from pldp.estimate.inference import Recipe
+from pldp.questions.numbers.chance import Chance
 from pldp.questions.numbers.distribution import Distribution, estimate_quantiles
 from pldp.questions.numbers.means import Groups, Mean, agreement, estimate_groups, inverse_variance, mean_interval
 from pldp.questions.numbers.plan import DISTRIBUTION, MEAN, NumbersPlan
@@ -107,17 +108,20 @@ def _mean(
     else:
         sampling = [level.sampled / len(plan.questions) for level in plan.levels]
         groups = [Groups.of(*level) for level in by_level]
-        mean, variance, between = _by_level(used, groups, users, sampling)
+        mean, variance, between, sampled = _by_level(used, groups, users, sampling)
     if recipe.population:
         variance += between / n_users
     error = max(math.sqrt(variance), _ROUNDING / math.sqrt(pooled.reports)) * bounds.half_width
     # Student's, because with few reports the variance is itself a guess.
     z = float(t.ppf(0.5 + recipe.confidence / 2, max(pooled.reports - 1, 1)))
     centre = bounds.decode(mean)
-    ends = [centre - z * error, centre + z * error]
     if used == "inverse-variance":
-        ends = [bounds.decode(end) for end in _inverted(pooled, n_users, z, recipe)]
-    low, high = (float(np.clip(end, bounds.lower, bounds.upper)) for end in ends)
+        ends = _inverted(pooled, n_users, z, recipe)
+    else:
+        drawn = recipe.population / n_users
+        chance = Chance(mean, error / bounds.half_width, between, sampled, drawn, scaled=used == "scaled")
+        ends = chance.interval(z)
+    low, high = (float(np.clip(bounds.decode(end), bounds.lower, bounds.upper)) for end in ends)
     return NumberMean(question.attribute, Mean(used, centre, error, low, high, pooled.reports), agreed_by, agreed)
 
 
@@ -133,20 +137,23 @@ def _inverted(groups: Groups, n_users: int, z: float, recipe: Recipe) -> tuple[f
 
 def _by_level(
     method: str, groups: Sequence[Groups], users: Sequence[int], sampling: Sequence[float]
-) -> tuple[float, float, float]:
-    """Mean, variance and S² of all users: levels weigh as much as they have users.
+) -> tuple[float, float, float, float]:
+    """Mean, variance and S² of all users: levels weigh as much as they have users. Last, what S² counts for in the
+    variance because only some were asked: where it counts for most, as there more of it may be than was seen.
 
     A level none of whose users sampled the question takes the others' mean; of what it may be instead, anything in
     [−1, 1], the variance is at most 1.
     """
     n_users, silent = sum(users), 0
     means: list[tuple[int, float, float, float]] = []
+    sampled = 0.0
     for group, n, share in zip(groups, users, sampling, strict=True):
         if n and group.reports:
             means.append((n, *estimate_groups(method, group, n, share)))
+            sampled = max(sampled, (n / group.reports - 1) / n_users)
         else:
             silent += n
     heard = n_users - silent
     mean = sum(n * at for n, at, _, _ in means) / heard
     variance = sum((n / heard) ** 2 * var for n, _, var, _ in means) + (silent / n_users) ** 2
-    return mean, variance, sum(n / heard * (between + (at - mean) ** 2) for n, at, _, between in means)
+    return mean, variance, sum(n / heard * (between + (at - mean) ** 2) for n, at, _, between in means), sampled

@@ -74,7 +74,7 @@ def compared(stated: Stated, known: Known, method: str, recipe: Recipe) -> list[
         reach = z * np.maximum(np.sqrt(at_ends), _GRID / np.sqrt(m))
     else:
         mean, variance = _by_level(known, method, population=population)
-        reach = np.full(2, z * max(np.sqrt(variance), _GRID / np.sqrt(m)))
+        reach = z * np.sqrt(max(variance, _GRID**2 / m) + _lacking(known, method, mean, ends, population=population))
     variance = max(variance, _GRID**2 / m)
     # An end is where the test begins to reject; at a bound nothing may be rejected.
     beyond = reach - np.abs(ends - mean)
@@ -85,18 +85,37 @@ def compared(stated: Stated, known: Known, method: str, recipe: Recipe) -> list[
     ]
 
 
+def _lacking(known: Known, method: str, mean: float, ends: Floats, *, population: bool) -> Floats:
+    """What each end adds for people at the bound beyond it whom nobody asked: their share times what one of them adds
+    to S², which is at most 1 − f²; a whole n_l/m_l − 1 of it at the level that was asked least, of a population one
+    more. Of the scaled sum sampling adds E[x²], which is one already unless reports of one bit do not tell it."""
+    n = known.users.sum()
+    asked = known.each * np.array([squares.size for squares in known.squares])
+    sampled = float((known.users / asked).max() - 1)
+    spread = _spreads(known, mean) @ known.users / n
+    unseen = spread + np.abs(ends - mean) * (1 + mean * np.sign(mean - ends))
+    more = np.maximum(np.minimum(unseen, 1 - ends**2) - spread, 0.0)
+    moment = np.maximum(more + ends**2 - mean**2, 0.0) if method == "scaled" else more
+    return np.asarray((sampled * moment + population * more) / n)
+
+
+def _spreads(known: Known, mean: float) -> Floats:
+    """S² by level, about the mean of all. Reports of one bit say nothing of E[x²]: then it is no more than the mean's
+    square."""
+    parts = zip(known.means, known.users, known.gains, strict=True)
+    return np.array([(at - mean) ** 2 + (1 - at**2) * gains.any() * n / (n - 1) for at, n, gains in parts])
+
+
 def _by_level(known: Known, method: str, *, population: bool) -> tuple[float, float]:
     """Every level by itself, weighed by its people: (v̄ + S²)/m − S²/n, or E[y²]/m − E[x²]/n of the scaled sum."""
     part = known.users / known.users.sum()
     mean = float(part @ known.means)
-    variances, spreads = [], []
+    variances = []
     for at, n, squares, gains in zip(known.means, known.users, known.squares, known.gains, strict=True):
-        # Reports of one bit say nothing of E[x²]: then it is no more than the mean's square.
         moment = 1.0 if gains.any() else at**2
         m, square, spread = known.each * squares.size, squares.mean(), (moment - at**2) * n / (n - 1)
         variances.append(square / m - moment / n if method == "scaled" else (square - at**2) / (m - 1) - spread / n)
-        spreads.append(spread + (at - mean) ** 2)
-    drawn = part @ np.array(spreads) / known.users.sum() if population else 0.0
+    drawn = part @ _spreads(known, mean) / known.users.sum() if population else 0.0
     return mean, float(part**2 @ np.array(variances) + drawn)
 
 

@@ -17,7 +17,7 @@ and levels weigh as much as they have people: right however people choose. Else 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -133,13 +133,14 @@ class Design:
         return [one.n * (self.laws[one.mechanism][:, ::_FINER] @ self.pilot) for one in self.classes]
 
     def ramps(self, length: int, n_users: int | None) -> tuple[Ramps, Ramps]:
-        """What is to be expected of the pilot, and what was seen."""
+        """What is to be expected of the pilot, and what was seen; of errors the larger one: where a few reports count
+        for much and none of them was seen, neither an estimate that is too low nor its error tells of them."""
         wanted = ramp(self.resolution, length)
         sums = [wanted @ solved for solved in self.solved]
         excess = self.excess(sums, np.arange(len(wanted)), length)
         both = self.expected(), [one.counts for one in self.classes]
         first, second = (Ramps(length, *self._moments(wanted, sums, counts, n_users), excess) for counts in both)
-        return first, second
+        return first, replace(second, standard_error=np.maximum(first.standard_error, second.standard_error))
 
     def _moments(
         self, wanted: Floats, sums: Sequence[Floats], counts: Sequence[Counts | Floats], n_users: int | None

@@ -144,6 +144,47 @@ def _collected(dependence: float | str, epsilon: int) -> Numbers:
     )
 
 
+def test_a_ramp_has_at_least_the_error_that_is_to_be_expected() -> None:
+    """Of 40 reports none lies where few do, and where each counts for much: of what was seen alone the error of the
+    first ramp is a third."""
+    resolution = 32
+    mechanism = SquareWave.for_budget(Fraction(2))
+    pilot = np.full(resolution + 1, 1 / (resolution + 1))
+    law_of_all = law(mechanism, resolution) @ pilot
+    counts = np.where(np.arange(law_of_all.size) >= law_of_all.size // 2, np.rint(80 * law_of_all), 0).astype(np.int64)
+    design = Design.of([Class(0, mechanism, counts)], [int(counts.sum())], resolution, pilot, independent=False)
+    expected, seen = design.ramps(1, None)
+    _, alone = design._moments(ramp(resolution, 1), [ramp(resolution, 1) @ design.solved[0]], [counts], None)
+    assert seen.standard_error == pytest.approx(np.maximum(alone, expected.standard_error))
+    assert (alone < expected.standard_error / 3).any()
+    assert (alone > expected.standard_error).any()
+
+
+@pytest.mark.parametrize(("dependence", "strict"), [("unknown", 0.5), (1, 0.9)])
+def test_a_quantile_at_a_bound_where_few_reports_count_for_much(
+    dependence: float | str, strict: float, seed: int
+) -> None:
+    """12 % of 150 people at the lower bound, all others at the upper one, ε = 4; where they may choose by that, at the
+    lower bound all are strict. The 10 % quantile is the lower bound: 0.73 and 0.55 held. At least 94 % at a false alarm
+    of 1e-6."""
+    plan, n, repeats = _collected(dependence, 4), 150, 120
+    asked = next(i for i, question in enumerate(plan.questions) if question.kind == DISTRIBUTION)
+    rng, held = np.random.default_rng(seed), 0
+    x = np.where(np.arange(n) < 18, 0.0, 100.0)
+    codes, chance = plan.questions[asked].bounds.encode(x)[None], np.full(n, 1 - strict)
+    if dependence == "unknown":
+        chance = np.where(x == 0, 0.0, 0.5 / 0.88)
+    for repeat in range(repeats):
+        levels, stream = (rng.random(n) < chance).astype(int), Keystream.seeded(seed, repeat)
+        counts = [
+            count_numbers(plan, level, report_numbers(plan, level, codes[:, levels == level], None, stream))
+            for level in range(2)
+        ]
+        found = estimate_quantiles(plan, counts, asked, plan.recipe, rng, 2)
+        held += found.quantiles[0].ci_low <= 1e-6
+    assert held >= binom.ppf(1e-6, repeats, 0.94), held / repeats
+
+
 @pytest.mark.parametrize("dependence", [1, 1.3])
 def test_quantiles_of_people_who_round_to_tens(dependence: float, seed: int) -> None:
     """Spread evenly in bins they would lie elsewhere: such intervals held 0 to 12 times in 100. Of 12 repetitions and
