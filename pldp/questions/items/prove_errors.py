@@ -112,6 +112,11 @@ def _compared(
     else:
         without, whole, moves = (np.stack([getattr(one, part) for one in noises]) for part in _ENDS)
         step, off = (weights * moves / n).max(axis=0) / 2, np.zeros(0)
+        if isinstance(plan.levels[0].channel, Sampled):
+            # Levels' reports move unlike much: what those move that make the noise, by how few of them tell.
+            drawn = parts * (without + (whole - without) * plan.minimum_support)
+            report = (weights * moves / n * drawn).sum(axis=0) / drawn.sum(axis=0)
+            step = report / 2 * np.minimum(1, report / np.sqrt(drawn.sum(axis=0)))
         for distance, side in ((low, -1), (high, 1)):
             end = seen + side * distance
             at_end = (parts * (without + (whole - without) * end)).sum(axis=0) + apart * end * (1 - end)
@@ -184,4 +189,4 @@ def _of_places(
 
     flat = np.zeros(share.size)
     planned = between(plan.minimum_support)
-    return Noise(between(share) + more, planned, flat + without + more, flat + whole + more, flat)
+    return Noise(between(share) + more, planned, flat + without + more, flat + whole + more, flat + 1 / gap)

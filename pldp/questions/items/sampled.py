@@ -75,12 +75,29 @@ def judge_half(
 def score_interval(
     half: Half, weights: Floats, support: Floats, n_users: int, search: Search, more: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """By `score_ends`; `more` is what longer rows add to a report's noise."""
+    """By `score_ends`; `more` is what longer rows add to a report's noise.
+
+    Counts are whole numbers, and each stands for as many people as there are places: half a report more, less of it
+    where many reports tell. Of levels whose reports move unlike much it is that of those which make most of the noise
+    at the minimum support.
+    """
     none, whole = (
         np.array([float(each.noise_variance(np.array([at]))[0]) for each in half.samplings]) for at in (0.0, 1.0)
     )
     noise = none + more, whole + more
-    return score_ends(support, noise, half.n, weights, search.confidence, n_users=n_users, population=search.population)
+    moves = weights / half.n * np.array([each.length / each.protocol.gap for each in half.samplings])
+    drawn = weights**2 / half.n * (noise[0] + search.minimum * (noise[1] - noise[0]))
+    report = float(moves @ drawn / drawn.sum())
+    return score_ends(
+        support,
+        noise,
+        half.n,
+        weights,
+        search.confidence,
+        n_users=n_users,
+        population=search.population,
+        step=report / 2 * min(1.0, report / float(np.sqrt(drawn.sum()))),
+    )
 
 
 def longer_rows(half: Half, weights: Floats, n_users: int) -> float:

@@ -115,9 +115,12 @@ def test_an_interval_holds_all_supports_that_explain_the_estimate() -> None:
     half = Half((sampling,), np.array([1000]), np.zeros((1, 10), dtype=np.int64))
     estimate = np.array([0.0, 0.02, 0.4])
     low, high = score_interval(half, np.ones(1), estimate, 3000, Search(0.1, 1))
+    report = sampling.length / sampling.protocol.gap / 1000  # what one moves; counts are whole numbers
+    step = report / 2 * report / np.sqrt(float(sampling.noise_variance(np.array([0.1]))[0]) / 1000)
+    assert step < report / 2
     for end in (low, high):
         error = np.sqrt(sampling.noise_variance(end) / 1000 + end * (1 - end) * (1 / 1000 - 1 / 3000) * 3000 / 2999)
-        np.testing.assert_allclose(np.abs(estimate - end) / error, 1.959964, rtol=1e-6)
+        np.testing.assert_allclose((np.abs(estimate - end) - step) / error, 1.959964, rtol=1e-6)
     assert (low < estimate).all()
     assert (high > estimate).all()
     below, above = score_interval(half, np.ones(1), np.array([-9.0]), 3000, Search(0.1, 1))
