@@ -18,8 +18,9 @@ from pldp.estimate.distributions import norm
 from pldp.estimate.hidden import calibrated_noise, hidden_sum, level_shares, mean_powers, own_bit, spread_of_levels
 from pldp.estimate.score import Interval
 
-Test = Callable[[Floats], tuple[Floats, Floats]]
-"""Of hypothesised shares: how far what was seen is away from each, and its standard deviation, if that one is true."""
+Test = Callable[[Floats], tuple[Floats, Floats, Floats | float]]
+"""Of hypothesised shares: how far what was seen is away from each, and if that one is true its standard deviation and
+third moment over variance."""
 _SMALL = np.geomspace(1e-6, 0.5, 400)
 _SCALE = np.concatenate([[0.0], _SMALL, 1 - _SMALL[-2::-1], [1.0]])
 _CUTS = 18  # of 800 places: 0.01 % of a share each
@@ -60,7 +61,7 @@ def fieller_interval(
         square = chance * (1 - 2 * (telling @ mean)) + telling @ mean**2
         return np.asarray((people[..., None] * square).sum(axis=-2))
 
-    def test(f: Floats) -> tuple[Floats, Floats]:
+    def test(f: Floats) -> tuple[Floats, Floats, float]:
         mean = q_of[:, None] + d_of[:, None] * f[..., None, :]  # (…, b, value)
         squares = (joint * (1 - 2 * mean) + tally[..., None] * mean**2).sum(axis=-2) / n
         implied = np.clip(low + f * possible, 0, 1)
@@ -70,7 +71,7 @@ def fieller_interval(
         drawn = chance * (1 - chance) - (0 if population else 1) * (f * (1 - f))[..., None, :] * d[:, None] ** 2
         variance = np.maximum(np.maximum(squares, least) - within, (perhaps[..., None] * drawn).sum(axis=-2))
         # Counts are whole numbers: half of one more, which the normal law does not see where they are few.
-        return seen - low - f * gap, np.sqrt(np.maximum(variance, 1e-300) / n) + 0.5 / (z * n)
+        return seen - low - f * gap, np.sqrt(np.maximum(variance, 1e-300) / n) + 0.5 / (z * n), 0.0
 
     blind = gap <= z * np.sqrt(spread)
     ends = _accepted(test, seen.shape, possible, z)
@@ -85,15 +86,17 @@ def _as_shares(people: Floats) -> Floats:
 def _accepted(test: Test, shape: tuple[int, ...], gap: Floats | float, z: float) -> Interval:
     """The shares that are not rejected, (…, value).
 
-    What `test` calls away is normal around zero with this deviation if the hypothesis is true, and moves by `gap` per
-    share: that is how far from 0 and 1 it is known to lie. Near them the test is one-sided (`critical.boundary_ratio`).
+    What `test` calls away is normal around zero with this deviation if the hypothesis is true, but for its skewness,
+    and moves by `gap` per share: that is how far from 0 and 1 it is known to lie. Near them the test is one-sided
+    (`critical.boundary_ratio`), and its quantile less extreme, which skewness moves less (Cornish and Fisher).
     """
     confidence = float(2 * norm.cdf(z) - 1)
 
     def room(f: Floats, side: int) -> Floats:
-        away, deviation = test(f)
-        reach = accepted_reach(f * gap / deviation, (1 - f) * gap / deviation, confidence)
-        return np.asarray(deviation * reach[1] - away if side > 0 else deviation * reach[0] + away)
+        away, deviation, third = test(f)
+        reach = accepted_reach(f * gap / deviation, (1 - f) * gap / deviation, confidence)[int(side > 0)]
+        moved = third * (np.minimum(reach, z) ** 2 - 1) / 6
+        return np.asarray(deviation * reach + side * (moved - away))
 
     low_end = _crossing(lambda f: room(f, 1), shape)
     high_end = 1 - _crossing(lambda f: room(1 - f, -1), shape)
@@ -112,36 +115,42 @@ def sum_interval(
 ) -> Interval:
     """For `hidden_sum`, however levels depend on values: f̂ is a mean of φ, and Var(f̂ − f) = (E[φ²] − f)/N.
 
-    E[φ²] is linear in f: a holder's φ² is larger by a slope that the levels' shares give, on average. So the mean of
-    φ² that was seen, at the estimate, is moved to the hypothesis along that slope. It is at least what would be
-    expected of holders who chose as people at large do.
+    E[φ²] is linear in f. The mean of φ² that was seen goes along with the estimate: rare large steps that happen to be
+    few make both small. So it is moved to the hypothesis by their regression, which the levels' shares give. It is at
+    least what would be expected of holders who chose as people at large do.
     """
     n = tally.sum(axis=-1)[..., None]
     combined = hidden_sum(joint, tally, protocols, report)
     p, q, d = (np.array([getattr(one, part) for one in protocols]) for part in ("p", "q", "gap"))
-    hit, miss = mean_powers(protocols, report, 2)
+    (hit, miss), (cube, plain) = (mean_powers(protocols, report, power) for power in (2, 3))
     # Of a level that reports cannot tell from one that nobody chose there may be as many as the error: estimated at
-    # nothing or below, it would seem to add no noise.
+    # nothing or below, it would seem to add no noise. Shares of more than everybody would skew what has no noise.
     known = level_shares(tally, report)
-    people = np.maximum(known.frequency, known.standard_error)
-    holder, other = ((people * (part * hit + (1 - part) * miss)).sum(axis=-1)[..., None] for part in (p, q))
-    step = np.sqrt(np.maximum((people * hit).sum(axis=-1)[..., None], 0)) / n
-    low, gap = ((people * part).sum(axis=-1)[..., None] for part in (q, d))
-    cube, plain = mean_powers(protocols, report, 3)
-    most, rare = ((people * (part * cube + (1 - part) * plain)).sum(axis=-1)[..., None] for part in (p, q))
-    estimate, inside = combined.frequency, np.clip(combined.frequency, 0, 1)
-    seen, slope = combined.standard_error**2 * n + inside, np.maximum(holder - other, 0)
+    people = _as_shares(np.maximum(known.frequency, known.standard_error))
 
-    def test(f: Floats) -> tuple[Floats, Floats]:
-        square = np.maximum(seen + slope * (f - inside), other + slope * f)
-        variance = square - (f**2 if population else f)
+    def mean(of_level: Floats) -> Floats:
+        return np.asarray((people * of_level).sum(axis=-1)[..., None])
+
+    holder, other, most, rare = (
+        mean(part * hits + (1 - part) * misses) for hits, misses in ((hit, miss), (cube, plain)) for part in (p, q)
+    )
+    step, low, gap = np.sqrt(np.maximum(mean(hit), 0)) / n, mean(q), mean(d)
+    estimate, slope = combined.frequency, np.maximum(holder - other, 0)
+    seen = combined.standard_error**2 * n + np.clip(estimate, 0, 1)
+
+    def test(f: Floats) -> tuple[Floats, Floats, Floats]:
+        drawn = np.maximum(other + (slope - 1) * f, 1e-12)  # variance of one report's φ
+        along = (f * (most - holder) + (1 - f) * rare) / drawn
+        square = np.maximum(seen + along * (f - estimate), other + slope * f)
+        deviation = np.sqrt(np.maximum(square - (f**2 if population else f), 1e-12) / n)
         # Where few reports decide: half a step of one more, and both quantiles moved by the skewness of rare steps,
         # or by that of φ: where a few people of a noisy level make more of it, or where reports are lost, not flipped.
+        # By no more than leaves half a step on either side: an estimate that is exact is never rejected.
         steps = np.maximum(step, 1e-12) * (1 - 2 * (low + f * gap) + 1e-12)
-        third = (rare + f * (most - 3 * holder + 2 - rare)) / (n * np.maximum(other + (slope - 1) * f, 1e-12))
-        moved = np.where((third < 0) | (third > steps), third, steps)
-        away = estimate - f - moved * (z**2 - 1) / 6
-        return away, np.sqrt(np.maximum(variance, 1e-12) / n) + step / (2 * z)
+        third = (rare + f * (most - 3 * holder + 2 - rare)) / (n * drawn)
+        limit = 6 * z * deviation / max(z**2 - 1, 1.0)
+        third = np.clip(np.where((third < 0) | (third > steps), third, steps), -limit, limit)
+        return estimate - f, deviation + step / (2 * z), third
 
     return _accepted(test, estimate.shape, 1.0, z)
 
@@ -159,7 +168,7 @@ def calibrated_interval(
     # How near a bound is, is only known as well as the gap is: a gap that seems small must not make the test one-sided.
     unsure = abs(w - 1) * np.sqrt(size * most / n) / (size - 1 + w)
 
-    def test(f: Floats) -> tuple[Floats, Floats]:
+    def test(f: Floats) -> tuple[Floats, Floats, float]:
         away = support / n - mean - f * gap
         # Bits that are few by chance make q̂ small and `away` large: noise is taken at a q̂ that does not go along, the
         # regression of one on the other taken off (with three values of nobody's that is the share of the own bit).
@@ -169,7 +178,7 @@ def calibrated_interval(
         noise = np.max([calibrated_noise(f, level, u + (w - 1) * level, v, size, u, w) for v in ends], axis=0)
         if population:
             noise = noise + f * (1 - f) * gap**2
-        return away, np.sqrt(noise / n) + 0.5 / (z * n)  # half a count more, as above
+        return away, np.sqrt(noise / n) + 0.5 / (z * n), 0.0  # half a count more, as above
 
     return _accepted(test, support.shape, np.abs(gap) + 2 * unsure, z)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pldp.channels.krr import KRR
+from pldp.estimate.distributions import norm
 from pldp.estimate.hidden import draw_hidden, level_report
 from pldp.estimate.hidden_interval import fieller_interval, sum_interval
 from pldp.estimate.simulate import draw_levels, whole_counts
@@ -66,3 +67,36 @@ def test_reports_that_are_lost_and_hardly_added_are_covered_by_sum(seed: int) ->
     joint, tally = draw_hidden(draw_levels(counts, sizes, REPEATS, rng), protocols, report, rng)
     ends = sum_interval(joint[..., :1], tally, protocols, report, Z)
     assert np.mean((ends.low <= 5 / n) & (ends.high >= 5 / n)) > 0.95 - 4.3 * np.sqrt(0.95 * 0.05 / REPEATS)
+
+
+@pytest.mark.parametrize(
+    ("parts", "shares", "values", "n", "holders", "epsilon", "epsilon_p", "confidence"),
+    [
+        # Reports that happen to be few make the estimate and the noise that is seen small together: 0.88 and 0.91.
+        (("1/20", "1/2", "1"), (0.02, 0.49, 0.49), 60, 345, 310, 13, 5, 0.95),
+        (("1/10", "1"), (0.05, 0.95), 20, 345, 345, 8, 5, 0.95),
+        # Level shares that add up to more than one made a skewness out of nothing: 0.65.
+        (("1/4", "1/2", "1"), (0.04, 0.16, 0.8), 11, 30, 1, 30, 3, 0.95),
+        # A whole step of skewness and half a step of reach left out an estimate that is exact: 0.01.
+        (("1/2", "1"), (0.5, 0.5), 20, 6000, 2, 30, 0.8, 0.99),
+    ],
+)
+def test_sum_holds_where_rare_large_steps_rule_its_noise(
+    parts: tuple[str, ...],
+    shares: tuple[float, ...],
+    values: int,
+    n: int,
+    holders: int,
+    epsilon: int,
+    epsilon_p: float,
+    confidence: float,
+    seed: int,
+) -> None:
+    sizes, rng = whole_counts(np.array(shares), n), np.random.default_rng(seed)
+    protocols = tuple(KRR.for_budget(values, epsilon * Fraction(part)) for part in parts)
+    report, z = level_report(len(parts), epsilon_p), float(norm.ppf(0.5 + confidence / 2))
+    counts = np.append(np.array([holders, n - holders]), np.zeros(values - 2, dtype=np.int64))
+    joint, tally = draw_hidden(draw_levels(counts, sizes, REPEATS, rng), protocols, report, rng)
+    ends, truth = sum_interval(joint[..., :1], tally, protocols, report, z), holders / n
+    held = (ends.low <= truth + 1e-12) & (ends.high >= truth - 1e-12)
+    assert np.mean(held) > confidence - 4.3 * np.sqrt(confidence * (1 - confidence) / REPEATS)
