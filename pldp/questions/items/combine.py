@@ -116,7 +116,8 @@ def _tested(plan: Items, singles: EstimatedSets, chosen: NDArray[np.intp], n: Co
     """Every item by itself with the interval of a test of what it may be."""
     channels = [plan.levels[level].channel for level in chosen]
     known = [channel for channel in channels if isinstance(channel, Bits | OneValue)]
-    low, high = single_ends(singles.support, known, n, weights, plan.search.confidence, plan.population)
+    search = plan.search
+    low, high = single_ends(singles.support, known, n, weights, search.confidence, plan.population, search.gamma)
     return replace(singles, ci_low=low, ci_high=high)
 
 

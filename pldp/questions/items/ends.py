@@ -12,8 +12,12 @@ import numpy as np
 
 from pldp.channels.protocol import Counts
 from pldp.estimate.distributions import norm
+from pldp.estimate.guarded import worst_tilt
 from pldp.questions.items.levels import Floats
 from pldp.questions.items.rowchannels import Bits, OneValue
+
+_FEW = 1e-9
+"""A share so small that Γ alone bounds who of those with an item is where."""
 
 
 def score_ends(
@@ -26,13 +30,14 @@ def score_ends(
     n_users: int,
     population: bool = False,
     step: Floats | float = 0.0,
+    gamma: float = 1.0,
 ) -> tuple[Floats, Floats]:
     """All f with |f̂ − f| ≤ z √V(f) + step; the noise of a report of those without and with an item, and weights, are
-    (…, group).
+    (…, group). Those with it choose levels as badly as Γ allows.
 
     V(f) = a + b f − c f², since noise is linear in f and people differ by f(1 − f): the ends solve a quadratic.
     """
-    none, whole = noise
+    none, whole = leaning(noise, n, weights, gamma)
     parts = weights**2 / n
     spread = np.maximum(parts.sum(axis=-1) - 1 / n_users, 0.0) * n_users / max(n_users - 1, 1) + population / n_users
     a, b = (parts * none).sum(axis=-1), (parts * (whole - none)).sum(axis=-1) + spread
@@ -48,6 +53,21 @@ def score_ends(
     return ends[0], ends[1]
 
 
+def leaning(noise: tuple[Floats, Floats], n: Counts, weights: Floats, gamma: float) -> tuple[Floats, Floats]:
+    """The same noise where as many of those with an item as Γ allows chose the levels at which they make most of it.
+
+    They are ρ_g times as frequent there as at large, 1/Γ ≤ ρ_g ≤ Γ and Σ π_g ρ_g = 1 (where they are few; of many less
+    is possible): their noise counts ρ_g times.
+    """
+    none, whole, by = (np.asarray(each, dtype=np.float64) for each in np.broadcast_arrays(*noise, weights))
+    if gamma == 1 or n.size == 1:
+        return none, whole
+    shares = n / n.sum()
+    most = (by**2 / n * (whole - none) / shares).reshape(-1, n.size).T
+    tilt = worst_tilt(most, shares, np.full(most.shape[1], _FEW), gamma)
+    return none, none + (whole - none) * tilt.T.reshape(by.shape)
+
+
 def single_ends(
     support: Floats,
     channels: Sequence[Bits | OneValue],
@@ -55,6 +75,7 @@ def single_ends(
     weights: Floats,
     confidence: float,
     population: bool,
+    gamma: float = 1.0,
 ) -> tuple[Floats, Floats]:
     """Of every item by itself; weights are (item, group). Half a report more, because counts are whole numbers."""
     n_users = int(n.sum())
@@ -62,7 +83,10 @@ def single_ends(
     parts = [_single_noise(channel, shares) for channel in channels]
     none, whole, moves = (np.stack(column, axis=1) for column in zip(*parts, strict=True))
     step = (weights * moves / n).max(axis=1) / 2
-    return score_ends(support, (none, whole), n, weights, confidence, n_users=n_users, population=population, step=step)
+    noise = none, whole
+    return score_ends(
+        support, noise, n, weights, confidence, n_users=n_users, population=population, step=step, gamma=gamma
+    )
 
 
 def _single_noise(channel: Bits | OneValue, shares: Floats) -> tuple[Floats, Floats, Floats]:

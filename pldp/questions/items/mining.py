@@ -57,6 +57,8 @@ class Search:
     most_candidates: int = 2_000_000
     stop: bool = False
     """Whether more candidates than these end the search at the length before, instead of an error."""
+    gamma: float = 1.0
+    """How many times likelier, or less likely, those who hold something may be to choose a level."""
 
     def __post_init__(self) -> None:
         if not 0 < self.minimum <= 1:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from pldp.channels.exact import within
 from pldp.channels.protocol import Counts
+from pldp.estimate.answer import gamma_of
 from pldp.estimate.simulate import whole_counts
 from pldp.questions.items.levels import item_promises, level_budgets
 from pldp.questions.items.mining import Search
@@ -170,6 +171,7 @@ class ItemsPlan(Frozen):
             self.population,
             most_candidates=MOST_CANDIDATES,
             stop=True,
+            gamma=gamma_of(self.dependence),
         )
 
     @property

@@ -112,6 +112,7 @@ def _compared(
     else:
         without, whole, moves = (np.stack([getattr(one, part) for one in noises]) for part in _ENDS)
         step, off = (weights * moves / n).max(axis=0) / 2, np.zeros(0)
+        whole = without + (whole - without) * _crowded(parts * (whole - without), n, plan.dependence)
         for distance, side in ((low, -1), (high, 1)):
             end = seen + side * distance
             at_end = (parts * (without + (whole - without) * end)).sum(axis=0) + apart * end * (1 - end)
@@ -123,6 +124,23 @@ def _compared(
 
 
 _ENDS = ("without", "whole", "moves")
+
+
+def _crowded(noise: Floats, n: Floats, dependence: float | None) -> Floats:
+    """How much more frequent holders are at a level than at large, (level, set), where they make most noise: 1/Γ times
+    at every level, and what is left at the noisiest ones, up to Γ times."""
+    if dependence == 1:
+        return np.ones_like(noise)
+    least, most = (0.0, np.inf) if dependence is None else (1 / dependence, dependence)
+    shares = n[:, 0] / n.sum()
+    out = np.full(noise.shape, least)
+    for column, by_level in enumerate(noise.T):
+        left = 1 - least
+        for level in np.argsort(-by_level / shares, kind="stable"):
+            more = min(most - least, left / shares[level])
+            out[level, column] += more
+            left -= more * shares[level]
+    return out
 
 
 def _noise(

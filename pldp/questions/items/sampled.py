@@ -82,8 +82,17 @@ def score_interval(
     )
     noise = none + more, whole + more
     step = float((weights * [each.length / each.protocol.gap for each in half.samplings] / half.n).max()) / 2
-    n, confidence, population = half.n, search.confidence, search.population
-    return score_ends(support, noise, n, weights, confidence, n_users=n_users, population=population, step=step)
+    return score_ends(
+        support,
+        noise,
+        half.n,
+        weights,
+        search.confidence,
+        n_users=n_users,
+        population=search.population,
+        step=step,
+        gamma=search.gamma,
+    )
 
 
 def longer_rows(half: Half, weights: Floats, n_users: int) -> float:

@@ -22,7 +22,7 @@ from pldp.questions.proof import EXACT
 from pldp.questions.question import Question
 from tests.pldp.proof.test_proof import FEW, WORLDS
 from tests.pldp.questions.histograms.people import question as histogram_question
-from tests.pldp.questions.items.memory import make_question
+from tests.pldp.questions.items.memory import ONE, make_question
 from tests.pldp.questions.numbers import test_question as numbers
 
 SLIGHT = 1.0001
@@ -288,6 +288,18 @@ def test_a_fault_in_errors_of_items(fault: str, monkeypatch: pytest.MonkeyPatch)
     question = make_question(protocol="sampling", sampling={"padding": 2}) if world == "short" else _world(world)()
     assert _off(question) <= EXACT
     monkeypatch.setattr(place, name, broken(getattr(place, name)))
+    assert _off(question) > EXACT
+
+
+@pytest.mark.parametrize("dependence", [2, "unknown"])
+@pytest.mark.parametrize("sections", [ONE, {"protocol": "sampling"}], ids=["one value", "sampling"])
+def test_items_whose_holders_are_taken_for_everywhere_alike(
+    sections: dict[str, Any], dependence: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels = {"choices": {"low": "1/4", "high": 1}, "missing": "low", "dependence": dependence}
+    question = make_question(**sections, levels=levels)
+    assert _off(question) <= EXACT
+    monkeypatch.setattr(items_ends, "leaning", lambda noise, n, weights, gamma: noise)
     assert _off(question) > EXACT
 
 
