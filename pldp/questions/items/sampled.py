@@ -136,7 +136,9 @@ def sampled_rules(
     are tied only by being parts of the same n: Cov = −S_UA / n. Only R of the m sets asked about have rules, so that
     they have intervals of level 1 − αR/m: of all that are shown, at most α then fail on average (Benjamini, Yekutieli).
     """
-    if sets is None:
+    longer = [level for level in mined if level.items.shape[1] > 1]
+    shown, asked = sum(int(level.frequent().sum()) for level in longer), sum(len(level.items) for level in longer)
+    if sets is None or not shown:
         return ()
     known = {
         tuple(row): _Side(float(support), float(error), float(under))
@@ -145,10 +147,8 @@ def sampled_rules(
             level.items.tolist(), level.support, level.standard_error, level.understatement, strict=True
         )
     }
-    longer = [level for level in mined if level.items.shape[1] > 1]
-    shown, asked = sum(int(level.frequent().sum()) for level in longer), sum(len(level.items) for level in longer)
     weights = sets.weights(weighing, search.minimum)
-    z = float(norm.isf((1 - search.confidence) / 2 * shown / max(asked, 1))) if shown else 0.0
+    z = float(norm.isf((1 - search.confidence) / 2 * shown / asked))
     out = []
     for level in longer:
         for row in level.items[level.frequent()].tolist():

@@ -49,7 +49,7 @@ def rule_rows(plan: Items, mined: Mined) -> Rows:
 
     The lift, confidence over the consequent's support, is null where that support is not clear of zero.
     """
-    known = supports(mined)
+    known = supports(mined) if mined.rules else {}
     rows: list[dict[str, Any]] = []
     for (left, right), numbers in splits(mined):
         if not numbers["confidence"] >= plan.minimum_confidence:  # nor where there is none
